@@ -28,10 +28,11 @@ const (
 // openCatalog asks the catalog for its configuration, and logs in.
 func openCatalog(ctx context.Context, c *cli) (catalog.Catalog, error) {
 	props := iceberg.Properties{}
-	for _, p := range [][2]string{{icebergio.S3EndpointURL, c.Bucket.endpoint()}, {icebergio.S3Region, c.Bucket.region()}} {
-		if p[1] != "" {
-			props[p[0]] = p[1]
-		}
+	if text := c.Bucket.endpoint(); text != "" {
+		props[icebergio.S3EndpointURL] = text
+	}
+	if text := c.Bucket.region(); text != "" {
+		props[icebergio.S3Region] = text
 	}
 	opts := []rest.Option{rest.WithCustomTransport(newTransport()), rest.WithAdditionalProps(props)}
 	if c.Warehouse != "" {
@@ -124,4 +125,3 @@ func discreet(text string) string {
 	}
 	return text
 }
-

@@ -75,7 +75,8 @@ func isPassing(err error) bool {
 	var answer interface{ HTTPStatusCode() int } // of a bucket, by the SDK
 	if errors.As(err, &answer) {
 		status := answer.HTTPStatusCode()
-		return status == 0 || status >= 500 || status == http.StatusTooManyRequests || status == http.StatusRequestTimeout
+		return status == 0 || status >= 500 || status == http.StatusTooManyRequests ||
+			status == http.StatusRequestTimeout
 	}
 	return false
 }

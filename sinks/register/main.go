@@ -52,35 +52,72 @@ const (
 // cli is the grammar. Every flag is also a variable ENTROPIPE_<FLAG>. Credentials are no flags,
 // since ps shows those.
 type cli struct {
-	Out string `arg:"" help:"Output: a folder, or s3://BUCKET/PREFIX."`
+	Out string `arg:""`
 
-	Catalog   string `placeholder:"URL" required:"" group:"Catalog" help:"REST catalog, without /v1."`
-	Warehouse string `placeholder:"NAME" group:"Catalog" help:"Warehouse of the catalog."`
-	Namespace string `default:"entropipe" group:"Catalog" help:"Namespace of the tables; parts with dots between. Made where there is none."`
-	Scope     string `placeholder:"TEXT" group:"Catalog" help:"Scope of the login, such as PRINCIPAL_ROLE:ALL."`
-	TokenURL  string `placeholder:"URL" group:"Catalog" help:"Server of tokens; default: the catalog."`
+	Catalog   string `placeholder:"URL" required:"" group:"Catalog"`
+	Warehouse string `placeholder:"NAME" group:"Catalog"`
+	Namespace string `default:"entropipe" group:"Catalog"`
+	Scope     string `placeholder:"TEXT" group:"Catalog"`
+	TokenURL  string `placeholder:"URL" group:"Catalog"`
 
-	Table          []string      `placeholder:"NAME" group:"Tables" help:"Tables to register; default: all."`
-	LocationPrefix string        `placeholder:"URL" group:"Tables" help:"Address of OUT as readers of the catalog see it; default: s3://… or file://…."`
-	Batch          int           `default:"2000" group:"Tables" help:"Files from which on a transaction begins."`
-	Follow         bool          `group:"Tables" help:"Continue while OUT grows, until stopped."`
-	Poll           time.Duration `default:"30s" group:"Tables" help:"Time between two looks of --follow."`
-	RetryFor       time.Duration `default:"10m" group:"Tables" help:"Time for which a catalog that is away is tried again."`
-	JSON           bool          `name:"json" group:"Tables" help:"Print one JSON document."`
+	Table          []string      `placeholder:"NAME" group:"Tables"`
+	LocationPrefix string        `placeholder:"URL" group:"Tables"`
+	Batch          int           `default:"2000" group:"Tables"`
+	Follow         bool          `group:"Tables"`
+	Poll           time.Duration `default:"30s" group:"Tables"`
+	RetryFor       time.Duration `default:"10m" group:"Tables"`
+	JSON           bool          `name:"json" group:"Tables"`
 
 	Bucket bucketFlags `embed:"" group:"Object store"`
 
-	LogLevel  string           `enum:"debug,info,warn,error" default:"info" group:"Logging" help:"debug, info, warn or error."`
-	LogFormat string           `enum:"text,json" default:"text" group:"Logging" help:"text or json."`
-	Version   kong.VersionFlag `env:"-" help:"Print the version."`
+	LogLevel  string           `enum:"debug,info,warn,error" default:"info" group:"Logging"`
+	LogFormat string           `enum:"text,json" default:"text" group:"Logging"`
+	Version   kong.VersionFlag `env:"-"`
 }
 
 // bucketFlags are the flags of buckets: of OUT, and of the tables' metadata where the catalog
 // does not say. Their credentials come from where the programs of AWS look for them.
 type bucketFlags struct {
-	Endpoint  string `name:"s3-endpoint" env:"ENTROPIPE_S3_ENDPOINT" placeholder:"URL" group:"Object store" help:"Server of s3:// addresses; default: AWS_ENDPOINT_URL_S3, else AWS."`
-	Region    string `name:"s3-region" env:"ENTROPIPE_S3_REGION" placeholder:"NAME" group:"Object store" help:"Region of the bucket; default: AWS_REGION, else what the server says."`
-	PathStyle bool   `name:"s3-path-style" env:"ENTROPIPE_S3_PATH_STYLE" group:"Object store" help:"Send the bucket in the path of requests, not in the name of the host."`
+	Endpoint  string `name:"s3-endpoint" env:"ENTROPIPE_S3_ENDPOINT" placeholder:"URL" group:"Object store"`
+	Region    string `name:"s3-region" env:"ENTROPIPE_S3_REGION" placeholder:"NAME" group:"Object store"`
+	PathStyle bool   `name:"s3-path-style" env:"ENTROPIPE_S3_PATH_STYLE" group:"Object store"`
+}
+
+// helpLines describes the argument and the flags.
+var helpLines = map[string]string{
+	"out":             "Output: a folder, or s3://BUCKET/PREFIX.",
+	"catalog":         "REST catalog, without /v1.",
+	"warehouse":       "Warehouse of the catalog.",
+	"namespace":       "Namespace of the tables; parts with dots between. Made where there is none.",
+	"scope":           "Scope of the login, such as PRINCIPAL_ROLE:ALL.",
+	"token-url":       "Server of tokens; default: the catalog.",
+	"table":           "Tables to register; default: all.",
+	"location-prefix": "Address of OUT as readers of the tables see it; default: s3://… or file://….",
+	"batch":           "Files of a batch: a batch is one transaction for each table.",
+	"follow":          "Continue while OUT grows, until stopped.",
+	"poll":            "Time between two looks of --follow.",
+	"retry-for":       "Time for which a catalog or bucket that is away is tried again.",
+	"json":            "Print one JSON document.",
+	"s3-endpoint":     "Server of s3:// addresses; default: AWS_ENDPOINT_URL_S3, else AWS.",
+	"s3-region":       "Region of the bucket; default: AWS_REGION, else what the server says.",
+	"s3-path-style":   "Send the bucket in the path of requests, not in the name of the host.",
+	"log-level":       "Lowest level that is logged: debug, info, warn, error.",
+	"log-format":      "Format of the log on stderr: text, json.",
+	"version":         "Print the version.",
+	"help":            "Show this help.",
+}
+
+// describe gives the argument and the flags their lines.
+func describe(k *kong.Kong) error {
+	for _, p := range k.Model.Positional {
+		p.Help = helpLines[p.Name]
+	}
+	for _, f := range k.Model.Flags {
+		if f.Help = helpLines[f.Name]; f.Help == "" {
+			return fmt.Errorf("flag %s has no help", f.Name)
+		}
+	}
+	return nil
 }
 
 const about = `Adds the files of OUT to tables of an Iceberg catalog, as they are: hulls of OUT become table
@@ -103,7 +140,8 @@ func run(args []string, stdout, stderr io.Writer) int {
 	status := -1
 	parser, err := kong.New(&c, kong.Name("register"), kong.Description(about), kong.Writers(stdout, stderr),
 		kong.DefaultEnvars("ENTROPIPE"), kong.Vars{"version": built()},
-		kong.ConfigureHelp(kong.HelpOptions{WrapUpperBound: 100}),
+		kong.ConfigureHelp(kong.HelpOptions{WrapUpperBound: 100}), kong.PostBuild(describe),
+		kong.ValueFormatter(func(v *kong.Value) string { return v.Help }),
 		kong.Exit(func(code int) { status = max(status, code) }))
 	if err != nil {
 		panic("register: grammar: " + err.Error())
@@ -191,8 +229,8 @@ func (c *cli) run(ctx context.Context, stdout io.Writer, log *slog.Logger) error
 	err = first.trying(ctx, func() error {
 		lake, err := openCatalog(ctx, c)
 		if err == nil {
-			r, err = openRegistrar(ctx, s, lake, config{Namespace: strings.Split(c.Namespace, "."), Tables: c.Table,
-				Poll: c.Poll, Batch: c.Batch, RetryFor: c.RetryFor, FirstWait: firstWait}, log)
+			r, err = openRegistrar(ctx, s, lake, config{Namespace: strings.Split(c.Namespace, "."),
+				Tables: c.Table, Poll: c.Poll, Batch: c.Batch, RetryFor: c.RetryFor, FirstWait: firstWait}, log)
 		}
 		return err
 	})
@@ -225,8 +263,8 @@ func printResult(w io.Writer, asJSON bool, d done) {
 	if d.Files == 0 {
 		fmt.Fprintln(w, "nothing new to register")
 	} else {
-		fmt.Fprintf(w, "%d files with %d rows, of %d commits, were added in %d transactions\n", d.Files, d.Rows, d.Commits,
-			d.Transactions)
+		fmt.Fprintf(w, "%d files with %d rows, of %d commits, were added in %d transactions\n", d.Files, d.Rows,
+			d.Commits, d.Transactions)
 	}
 	if d.Retired > 0 {
 		fmt.Fprintf(w, "%d retired commits were passed over: only their compaction has the rows\n", d.Retired)

@@ -179,7 +179,8 @@ func (m *model) meddle(t *rapid.T) {
 
 func (m *model) grow(t *rapid.T) {
 	tables := rapid.SliceOfNDistinct(rapid.SampledFrom(modelTables), 0, 3, rapid.ID[string]).Draw(t, "tables")
-	m.o.grow("clouds", rapid.Int32Range(0, 1).Draw(t, "partition"), rapid.Int64Range(1, 3).Draw(t, "offsets"), tables...)
+	partition, n := rapid.Int32Range(0, 1).Draw(t, "partition"), rapid.Int64Range(1, 3).Draw(t, "offsets")
+	m.o.grow("clouds", partition, n, tables...)
 }
 
 // nothingTwice fails if a table has a file twice, or one that the output has not.

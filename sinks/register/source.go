@@ -90,7 +90,9 @@ func checkLocation(text string) error {
 // folderSource is an output in a folder.
 type folderSource struct{ root, seen string }
 
-func (s *folderSource) file(name string) string { return filepath.Join(s.root, filepath.FromSlash(name)) }
+func (s *folderSource) file(name string) string {
+	return filepath.Join(s.root, filepath.FromSlash(name))
+}
 
 func (s *folderSource) names(_ context.Context, folder string) (names []string, err error) {
 	entries, err := os.ReadDir(s.file(folder))

@@ -90,8 +90,8 @@ func checkColumns(t *table.Table, name, file string, meta *metadata.FileMetaData
 		has[f.Name] = true
 		column, found := t.Schema().FindFieldByName(f.Name)
 		if !found {
-			return configError("namespace", "table %s has no column %s, which %s has: another version made the table, "+
-				"or another output with other folders; name another --namespace", name, f.Name, file)
+			return configError("namespace", "table %s has no column %s, which %s has: another version made the "+
+				"table, or another output with other folders; name another --namespace", name, f.Name, file)
 		}
 		if shapeOf(column.Type) != shapeOf(f.Type) {
 			return configError("namespace", "column %s of table %s is %s, and in %s it is %s; name another --namespace",
@@ -103,8 +103,8 @@ func checkColumns(t *table.Table, name, file string, meta *metadata.FileMetaData
 	}
 	for _, column := range t.Schema().Fields() {
 		if column.Required && !has[column.Name] {
-			return configError("namespace", "table %s requires column %s, which %s lacks; name another --namespace", name,
-				column.Name, file)
+			return configError("namespace", "table %s requires column %s, which %s lacks; name another --namespace",
+				name, column.Name, file)
 		}
 	}
 	return nil
@@ -133,8 +133,8 @@ func checkSpec(t *table.Table, name string, keys []string) error {
 		by = append(by, field.Name)
 	}
 	if fmt.Sprint(by) != fmt.Sprint(keys) {
-		return configError("namespace", "table %s is partitioned by %v, and the files of the output by %v; name another "+
-			"--namespace", name, by, keys)
+		return configError("namespace", "table %s is partitioned by %v, and the files of the output by %v; name "+
+			"another --namespace", name, by, keys)
 	}
 	return nil
 }
