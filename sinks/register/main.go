@@ -291,7 +291,8 @@ func progress(log *slog.Logger, r *registrar) (stop func()) {
 			}
 			if now := r.step.Load(); now != before {
 				d := r.count()
-				log.Info("progress", "commits read", now, "files", d.Files, "rows", d.Rows, "transactions", d.Transactions)
+				log.Info("progress", "commits read", now, "files", d.Files, "rows", d.Rows,
+					"transactions", d.Transactions)
 				before = now
 			}
 		}

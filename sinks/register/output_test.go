@@ -106,7 +106,8 @@ func (o *output) manifest(topic string, id int32, n int64, tables ...string) *re
 	p := record.TopicPartition{Topic: topic, ID: id}
 	start := o.ends[p]
 	m := &record.Manifest{Format: record.FormatVersion, UUID: record.NewUUID(), Topic: topic, Partition: id,
-		Start: start, End: start + n, Counts: record.Counts{Holes: n}, Files: []record.File{}, Created: time.Unix(1, 0).UTC()}
+		Start: start, End: start + n, Counts: record.Counts{Holes: n}, Files: []record.File{},
+		Created: time.Unix(1, 0).UTC()}
 	for i, name := range tables {
 		folder := name + "/dataset=" + record.FolderValue("a b", record.MaxFolderValue)
 		if name == rejects {
