@@ -20,7 +20,7 @@ import (
 type footer struct {
 	file   *record.File
 	meta   *metadata.FileMetaData
-	values map[string]string // of the folder keys
+	values map[string]string // value by folder key
 }
 
 // tailBytes is what is read of a file's end at once. Most footers are shorter.

@@ -72,7 +72,7 @@ func isPassing(err error) bool {
 	if away := net.Error(nil); errors.As(err, &away) { // no answer, of the catalog or of a bucket
 		return true
 	}
-	var answer interface{ HTTPStatusCode() int } // of a bucket, by the SDK
+	var answer interface{ HTTPStatusCode() int } // answer of a bucket, from the SDK
 	if errors.As(err, &answer) {
 		status := answer.HTTPStatusCode()
 		return status == 0 || status >= 500 || status == http.StatusTooManyRequests ||

@@ -33,7 +33,7 @@ const (
 // mark is the end of what a table has of a partition.
 type mark struct {
 	end  int64
-	uuid string // of the commit that ends there
+	uuid string // uuid of the commit that ends there
 }
 
 func (m mark) String() string { return fmt.Sprintf("%d %s", m.end, m.uuid) }

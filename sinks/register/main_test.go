@@ -87,7 +87,8 @@ func TestLocationPrefixStandsInPlaceOfTheOutput(t *testing.T) {
 	if status := run(args, &out, &out); status != 0 {
 		t.Fatalf("status %d: %s", status, out.String())
 	}
-	if got := l.files("rejects"); len(got) != 1 || !strings.HasPrefix(got[0], "s3://lake/clouds/rejects/topic=clouds/") {
+	want := "s3://lake/clouds/rejects/topic=clouds/"
+	if got := l.files("rejects"); len(got) != 1 || !strings.HasPrefix(got[0], want) {
 		t.Errorf("%q", got)
 	}
 }
@@ -153,8 +154,8 @@ func TestColumnsAndBounds(t *testing.T) {
 	}
 	meta := l.metadata("points")
 	schema := meta.CurrentSchema()
-	for name, want := range map[string]string{"frame_id": "long", "ts": "timestamptz", "partition": "int", "layer": "int",
-		"geometry": "binary", "x": "double", "status": "string", "dataset": "string", "topic": "string"} {
+	for name, want := range map[string]string{"frame_id": "long", "ts": "timestamptz", "partition": "int",
+		"layer": "int", "geometry": "binary", "x": "double", "status": "string", "dataset": "string", "topic": "string"} {
 		f, ok := schema.FindFieldByName(name)
 		if !ok || f.Type.String() != want {
 			t.Errorf("column %s is %v, want %s", name, f, want)

@@ -193,7 +193,7 @@ func (r *registrar) pass(ctx context.Context) error {
 		if err := r.register(ctx, b); err != nil {
 			return err
 		}
-		if b.empty() { // what is left is not published yet
+		if b.empty() { // the last commits are not published yet
 			return nil
 		}
 	}
