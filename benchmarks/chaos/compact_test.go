@@ -178,12 +178,27 @@ func (c *compactRun) event(ctx context.Context, n int) {
 		most = 60 * time.Millisecond
 	}
 	c.wait(ctx, time.Duration(c.rng.Int64N(int64(most))))
+	if name == "compact-2" {
+		c.terminate(ctx, name)
+	}
 	c.jobs[name].process.Kill()
 	c.killed[name]++
 	if left, err := staged(c.into); err == nil && left > 0 {
 		c.cutInTheWork++
 	}
 	c.start(name)
+}
+
+// terminate asks a process to end, at a random moment after it listens to signals, and starts it
+// anew.
+func (c *compactRun) terminate(ctx context.Context, name string) {
+	c.wait(ctx, 300*time.Millisecond)
+	if _, err := c.jobs[name].process.Stop(2 * time.Minute); err != nil {
+		c.t.Errorf("%s was asked to end: %v", name, err)
+	}
+	c.stops++
+	c.start(name)
+	c.wait(ctx, time.Duration(c.rng.Int64N(int64(400*time.Millisecond))))
 }
 
 // read looks at the files of the compaction, as a reader does who knows no manifests.
@@ -373,7 +388,7 @@ func (c *compactRun) judgeAll(ctx context.Context) {
 	for _, n := range c.killed {
 		kills += n
 	}
-	f := compactFigures{Kills: kills, Killed: c.killed, Cut: c.cutInTheWork, Seed: *seed,
+	f := compactFigures{Kills: kills, Killed: c.killed, Stops: c.stops, Cut: c.cutInTheWork, Seed: *seed,
 		Seconds: time.Since(c.begun).Seconds(), Records: v.Records,
 		Acknowledged: len(want.Acked), Commits: len(c.glob(filepath.Join(c.dir, "out"), "0*.json")) - retired,
 		Ranges: c.compacted(), Retired: retired, RetiredInTime: c.retiredBefore, Vacuums: c.vacuums, Looks: c.looks,
@@ -425,6 +440,7 @@ type compactFigures struct {
 	Acknowledged  int            `json:"acknowledged"`
 	Kills         int            `json:"kills"`
 	Killed        map[string]int `json:"killed"`
+	Stops         int            `json:"stops"`                   // SIGTERM to a compactor at work
 	Cut           int            `json:"kills_with_staged_files"` // of the compaction
 	Commits       int            `json:"commits"`
 	Ranges        int            `json:"ranges"` // manifests of the compaction

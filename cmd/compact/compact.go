@@ -39,14 +39,29 @@ func (c *Command) Check() error {
 	into := command.CheckAddress("into", c.Into)
 	if c.Into == "" {
 		into = mistake.About("--into is missing: the folder or s3://BUCKET/PREFIX of the compaction", "into")
-	} else if into == nil && within(c.Into, c.Out) {
-		into = mistake.Value("into", " %s: it is within %s, whose readers would take its files for that output's",
-			c.Into, c.Out)
+	} else if into == nil {
+		into = c.checkPlaces()
 	}
 	return errors.Join(into, c.Bucket.Check(c.Out),
 		command.CheckAmount("target-bytes", c.TargetBytes, 1<<10, 2<<30),
 		command.CheckAmount("max-age", c.MaxAge, 0, math.MaxInt64),
 		command.CheckAmount("poll", c.Poll, 10*time.Millisecond, math.MaxInt64))
+}
+
+// checkPlaces returns a mistake.Usage if one of the two outputs lies in the other one.
+func (c *Command) checkPlaces() error {
+	inner, outer := within(c.Into, c.Out), within(c.Out, c.Into)
+	switch {
+	case inner && outer:
+		return mistake.Value("into", " %s: it is the output itself; name another folder or prefix", c.Into)
+	case inner:
+		return mistake.Value("into", " %s: it is within %s, whose readers would take its files for that output's",
+			c.Into, c.Out)
+	case outer:
+		return mistake.Value("into", " %s: %s is within it, and its readers would take that output's files for its own",
+			c.Into, c.Out)
+	}
+	return nil
 }
 
 // within tells whether one output lies in another one, or is it.

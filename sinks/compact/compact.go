@@ -248,7 +248,11 @@ func (c *Compactor) commit(ctx context.Context, r *span) error {
 				return err
 			}
 		}
-		return nil
+		if problem := differs(r.manifests, m); problem != "" { // no fault of this program costs a row
+			return fmt.Errorf("the copy of offsets %d to %d is not what it was made from: %s",
+				m.Start, m.End-1, problem)
+		}
+		return ctx.Err()
 	})
 	if err != nil {
 		return c.explained(ctx, r, err)

@@ -78,6 +78,84 @@ func TestCrashAtEveryOperation(t *testing.T) {
 	}
 }
 
+// stopping is a store that ends a context when a file is opened for the n-th time.
+type stopping struct {
+	sinks.Reader
+	mu   sync.Mutex
+	left int
+	stop context.CancelFunc
+}
+
+// Open implements sinks.Reader.
+func (s *stopping) Open(ctx context.Context, name string) (sinks.Object, error) {
+	s.mu.Lock()
+	if s.left--; s.left == 0 {
+		s.stop()
+	}
+	s.mu.Unlock()
+	return s.Reader.Open(ctx, name)
+}
+
+// Law: a compactor that is told to stop while it reads any file of the source ends with the error
+// of its context, and what it has committed is whole.
+func TestStopAtEveryFile(t *testing.T) {
+	const end = 12
+	from := sinktest.MemStore(logOn(t, end, 2))
+	step := max(1, crashStep*batches.Sparse/6)
+	for n := 1; ; n += step {
+		d := sinktest.NewMemDisk()
+		ctx, stop := context.WithCancel(t.Context())
+		source := &stopping{Reader: from, left: n, stop: stop}
+		err := compactOnce(ctx, source, sinktest.MemStore(d), Config{TargetBytes: 20_000, Readers: 1 + n%3})
+		stopped := ctx.Err() != nil
+		stop()
+		if !stopped {
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("%d files", n)
+			return
+		}
+		reached := int64(0)
+		if m, ok := newestOf(t, sinktest.MemStore(d)); ok {
+			reached = m.End
+		}
+		if reached > 0 {
+			sinktest.MustBeWhole(t, sinktest.MemStore(d), 0, reached)
+		}
+		if reached < end && !errors.Is(err, context.Canceled) {
+			t.Errorf("stopped at file %d, at offset %d: %v", n, reached, err)
+		}
+		if err := compactOnce(t.Context(), from, sinktest.MemStore(d), Config{}); err != nil {
+			t.Fatal(err)
+		}
+		if sinktest.MustBeWhole(t, sinktest.MemStore(d), 0, end); t.Failed() {
+			t.Fatalf("stopped at file %d", n)
+		}
+	}
+}
+
+// newestOf returns the newest manifest of the log.
+func newestOf(t *testing.T, store sinks.Reader) (newest *record.Manifest, ok bool) {
+	t.Helper()
+	names, err := store.Names(t.Context(), record.ManifestFolder(record.TopicPartition{Topic: sinktest.LogTopic}))
+	if err != nil && !errors.Is(err, sinks.ErrNotFound) {
+		return nil, false
+	}
+	for _, name := range names {
+		start, ok := record.ManifestStart(name)
+		if !ok || newest != nil && start < newest.Start {
+			continue
+		}
+		newest, err = sinks.ReadManifest(t.Context(), store,
+			record.ManifestName(record.TopicPartition{Topic: sinktest.LogTopic}, start))
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return newest, newest != nil
+}
+
 // Law: several compactors of one target at once, of different ranges, and a writer of the source
 // beside them, make one compaction with every row once.
 func TestCompactorsRace(t *testing.T) {

@@ -175,8 +175,10 @@ func (s *source) close() {
 // loader opens the files of a list ahead of their use, some at a time: small files of a bucket
 // take a time that does not depend on their size.
 type loader struct {
+	ctx    context.Context // ends with its caller's, too
 	cancel context.CancelFunc
 	ready  chan chan loaded
+	left   int     // files that peek has not returned yet
 	held   *source // taken by peek
 	err    error
 }
@@ -189,7 +191,7 @@ type loaded struct {
 // load begins to open files, depth at a time. The caller ends it with close.
 func load(ctx context.Context, store sinks.Reader, files []*record.File, depth int) *loader {
 	ctx, cancel := context.WithCancel(ctx)
-	l := &loader{cancel: cancel, ready: make(chan chan loaded, depth)}
+	l := &loader{ctx: ctx, cancel: cancel, ready: make(chan chan loaded, depth), left: len(files)}
 	kinds := new(sync.Map)
 	go func() {
 		defer close(l.ready)
@@ -209,14 +211,20 @@ func load(ctx context.Context, store sinks.Reader, files []*record.File, depth i
 	return l
 }
 
-// peek returns the next file without taking it; nil: there is none.
+// peek returns the next file without taking it; nil: there is none. When the context has ended,
+// fewer files come than there are: that is its error, not the end of the list.
 func (l *loader) peek() (*source, error) {
-	if l.held == nil && l.err == nil {
-		if one, ok := <-l.ready; ok {
-			next := <-one
-			l.held, l.err = next.s, next.err
-		}
+	if l.held != nil || l.err != nil || l.left == 0 {
+		return l.held, l.err
 	}
+	one, ok := <-l.ready
+	if !ok {
+		l.err = context.Cause(l.ctx)
+		return nil, l.err
+	}
+	next := <-one
+	l.held, l.err = next.s, next.err
+	l.left--
 	return l.held, l.err
 }
 
