@@ -31,7 +31,8 @@ SOURCE = """CREATE TABLE frames (
 
 SINK = """CREATE TABLE written ({columns}) WITH (
   'connector' = 'filesystem', 'path' = 'file://{out}', 'format' = 'parquet',
-  'parquet.compression' = 'ZSTD', 'parquet.compression.codec.zstd.level' = '1'
+  'parquet.compression' = 'ZSTD', 'parquet.compression.codec.zstd.level' = '1',
+  'parquet.block.size' = '67108864'
 )"""
 
 COLUMNS = {

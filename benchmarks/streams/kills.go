@@ -26,7 +26,7 @@ type killsCmd struct {
 	Small   int           `default:"20000" help:"Points of a frame (${default})."`
 	Within  time.Duration `default:"6s" help:"Longest time from a job's first new file to its kill (${default})."`
 	Commit  time.Duration `default:"2s" help:"Interval of checkpoints; the roll age of ours (${default})."`
-	Patient time.Duration `default:"60s" help:"How long nothing new may be committed at the end (${default})."`
+	Patient time.Duration `default:"3m" help:"How long nothing new may be committed at the end (${default})."`
 }
 
 // Run measures.
