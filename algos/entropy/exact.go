@@ -32,13 +32,23 @@ func ExactMaxima[T geom.Float](c geom.Cloud[T], maxima []int32) (Bracket, bool) 
 		return Bracket{Kind: Exact}, true
 	}
 	var p points
-	load(&p, c, Maxima2D)
-	s := newStaircase(&p, maxima)
+	list := make([]int32, len(maxima))
+	for k, i := range maxima {
+		list[k] = int32(k)
+		p[0], p[1] = append(p[0], float64(c.X[i])), append(p[1], float64(c.Y[i]))
+	}
+	s := newStaircase(&p, list)
 	h := len(s.list)
 	inside := make([]int32, (h+2)*(h+2)) // [a][b], from 1: number of points with intervals within [a, b]
 	at := func(a, b int) *int32 { return &inside[a*(h+2)+b] }
-	for i := range p[0] {
-		a, b := s.interval(p[0][i], p[1][i])
+	left, low := s.x[0], s.y[h-1] // a point below both is below all steps
+	for i, v := range c.X {
+		x, y := float64(v), float64(c.Y[i])
+		if x <= left && y <= low {
+			*at(1, h)++
+			continue
+		}
+		a, b := s.interval(x, y)
 		*at(a+1, b+1)++
 	}
 	for a := h; a >= 1; a-- {

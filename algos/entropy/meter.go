@@ -31,7 +31,7 @@ type limits struct {
 	steps                int     // maximal points in the plane whose entropy is exact
 	chords               int     // vertices of a side that stand for themselves
 	boxes                int     // maximal points that stand for themselves
-	share                float64 // ranges with such a share of the largest range's points bound the core
+	share, shareSpace    float64 // ranges with such a share of the largest range's points bound the core
 	whole                int     // clouds of so many points have no core where it would widen the bracket
 	rounds               int     // of expectation and maximisation
 	work                 int     // runs and ranges that a search looks at
@@ -39,12 +39,12 @@ type limits struct {
 }
 
 var ofStreams = limits{nearPlane: 0.01, nearSpace: 0.03, sample: 2048, steps: 256, chords: 48, boxes: 512,
-	share: 0.95, whole: 1 << 15, rounds: 64, work: 3 << 20, sidePlane: 32,
+	share: 0.95, shareSpace: 0.98, whole: 1 << 15, rounds: 64, work: 3 << 20, sidePlane: 32,
 	sideSpace: 16}
 
 // ofTruth are the limits of GroundTruth.
 var ofTruth = limits{nearPlane: 1e-3, nearSpace: 1e-3, sample: 2048, steps: MaxSteps, chords: 64, boxes: 1024,
-	share: 0.9, whole: 1 << 16, rounds: 300, work: 1 << 22, sidePlane: 64, sideSpace: 24}
+	share: 0.9, shareSpace: 0.9, whole: 1 << 16, rounds: 300, work: 1 << 22, sidePlane: 64, sideSpace: 24}
 
 // ranges is a family of ranges, or of regions that hold the ranges of a family.
 type ranges interface {
@@ -263,7 +263,11 @@ func (m *Meter[T]) guess(c geom.Cloud[T], f ranges, flip float64) []int32 {
 	}
 	s.count(s.alive)
 	// The mean of the logarithms of all points' group sizes is least/k.
-	wanted := max(math.Exp(least/float64(k)), m.limits.share*slices.Max(s.counts))
+	share := m.limits.share
+	if c.Z != nil {
+		share = m.limits.shareSpace
+	}
+	wanted := max(math.Exp(least/float64(k)), share*slices.Max(s.counts))
 	var list []int32
 	for r, held := range s.counts {
 		if held >= wanted {

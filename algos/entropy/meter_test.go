@@ -16,11 +16,11 @@ import (
 // tight are limits with which a search of few points is exact; coarse are limits with
 // which all that widens a bracket happens to few points, too.
 var (
-	tight  = limits{work: 1 << 20, steps: -1, chords: 100, boxes: 100, share: 1, sidePlane: 1, sideSpace: 1}
+	tight  = limits{work: 1 << 20, steps: -1, chords: 100, boxes: 100, share: 1, shareSpace: 1, sidePlane: 1, sideSpace: 1}
 	coarse = limits{work: 1 << 20,
-		steps: -1, chords: 3, boxes: 2, sample: 5, share: .5, rounds: 20, sidePlane: 3, sideSpace: 2}
+		steps: -1, chords: 3, boxes: 2, sample: 5, share: .5, shareSpace: .5, rounds: 20, sidePlane: 3, sideSpace: 2}
 	cored = limits{work: 1 << 20,
-		steps: -1, chords: 50, boxes: 50, sample: 9, share: .7, whole: 1000, sidePlane: 3, sideSpace: 2}
+		steps: -1, chords: 50, boxes: 50, sample: 9, share: .7, shareSpace: .7, whole: 1000, sidePlane: 3, sideSpace: 2}
 )
 
 var metered = []Problem{Maxima2D, Maxima3D, UpperHull, LowerHull, Hull3D}
@@ -35,6 +35,9 @@ func wrongMeasure(c geom.Cloud[float64]) string {
 		Ranges(&f, c, out, p)
 		least := leastPartition(c.Len(), setsOf(&f))
 		if p == Hull3D {
+			if wrong := wrongSolid(c, out); wrong != "" {
+				return wrong
+			}
 			continue
 		}
 		for k, l := range []limits{ofStreams, tight, coarse, cored} {
@@ -53,6 +56,89 @@ func wrongMeasure(c geom.Cloud[float64]) string {
 		return fmt.Sprintf("both hulls: %+v without %v", b, both)
 	}
 	return ""
+}
+
+// wrongSolid says whether the bracket of a hull in space is wrong, against all partitions
+// into groups that tetrahedra between vertices hold. These are some of the legal groups,
+// and the upper bound's groups are some of them.
+func wrongSolid(c geom.Cloud[float64], vertices []int32) string {
+	var p points
+	load(&p, c, Hull3D)
+	var sets []uint32
+	for four := range choices(len(vertices)) {
+		var q [4]int32
+		for k, v := range four {
+			q[k] = vertices[v]
+		}
+		f := face{q[0], q[1], q[2]}
+		if side(&p, f, p.at(q[3])) == 0 {
+			continue
+		}
+		set := uint32(0)
+		for i := range c.X {
+			if inTetrahedron(&p, f, p.at(q[3]), p.at(int32(i))) {
+				set |= 1 << i
+			}
+		}
+		sets = append(sets, set)
+	}
+	least := leastPartition(c.Len(), sets)
+	var m Meter[float64]
+	b := m.Measure(c, vertices, Hull3D)
+	if len(sets) > 0 && (b.Lower > least+1e-9 || b.Upper < least-1e-9) || b.Upper < b.Lower {
+		return fmt.Sprintf("hull3d: %+v without %v", b, least)
+	}
+	return ""
+}
+
+// choices yields all choices of four of n.
+func choices(n int) func(func([4]int) bool) {
+	return func(yield func([4]int) bool) {
+		for a := range n {
+			for b := range a {
+				for c := range b {
+					for d := range c {
+						if !yield([4]int{a, b, c, d}) {
+							return
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// The truth of a hull in space is no larger than the cover by the ranges of witnesses.
+func TestTruthIsWithinItsBounds(t *testing.T) {
+	for k, c := range []geom.Cloud[float64]{geomtest.Ball[float64](900, seed), geomtest.Cube[float64](900, seed),
+		geomtest.Lidar[float64](1500, seed), geomtest.Shells[float64](500, seed)} {
+		for _, p := range []Problem{Maxima3D, Hull3D, UpperHull, LowerHull, Hull2D} {
+			out := outputs(c, p)
+			truth := GroundTruth(c, out, p)
+			s := Surrogate[float64]{Problem: p}
+			if !(truth.Lower <= truth.Estimate && truth.Estimate <= truth.Upper) ||
+				p == Hull3D && truth.Upper > s.Hard(c, s.Witnesses(nil, c, 64)).Upper {
+				t.Errorf("cloud %d, %v: %+v", k, p, truth)
+			}
+		}
+	}
+}
+
+// On whole turns of a real scanner brackets are as narrow as the documentation says.
+func TestMeterOfRealFrames(t *testing.T) {
+	frames := geomtest.RealFrames(t)
+	if *campaign < 240 {
+		frames = frames[:2]
+	}
+	var m Meter[float32]
+	for _, frame := range frames {
+		c := frame.Cloud
+		for p, most := range map[Problem]float64{Maxima2D: 0, Maxima3D: .05, Hull2D: .05, Hull3D: 3} {
+			if b := m.Measure(c, outputs(wide(c), p), p); b.Gap() > most || b.Lower <= 0 {
+				t.Errorf("%s, %v: %+v is %.3f wide", frame.Name, p, b, b.Gap())
+			}
+		}
+	}
 }
 
 // A Meter is right about few points, for which all partitions are looked at.
