@@ -129,8 +129,8 @@ func frontPage(s sheet, lines []line, pictures []drawing) string {
 	return b.String()
 }
 
-// rowPage is the page of a row.
-func rowPage(l *line, origins map[string]string) string {
+// rowPage is the page of a row. records is the way from the page to the records' folder.
+func rowPage(l *line, origins map[string]string, records string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Row %d: %s\n\n**Claim** (the paper's source, lines %s): %s\n\n", l.number, l.title, l.lines,
 		l.claim)
@@ -146,9 +146,8 @@ func rowPage(l *line, origins map[string]string) string {
 	}
 	fmt.Fprintf(&b, "\n## What would change our mind\n\n%s\n\n## Raw data\n\n", l.change)
 	for _, name := range l.experiments {
-		fmt.Fprintf(&b, "* [%s](../../benchmarks/results/truth/%s.md), records in "+
-			"[%s.jsonl](../../benchmarks/results/truth/%s.jsonl): %s\n", experimentOf(name).title, name, name, name,
-			origins[name])
+		fmt.Fprintf(&b, "* [%s](%s/%s.md), records in [%s.jsonl](%s/%s.jsonl): %s\n", experimentOf(name).title, records,
+			name, name, records, name, origins[name])
 	}
 	if len(l.experiments) == 0 {
 		b.WriteString("No experiment of this harness has records of the row.\n")
@@ -246,11 +245,12 @@ func sheetOf(folder string) (sheet, map[string]string, error) {
 }
 
 // writeTruth writes the front page, the pages of the rows, the figures and the errata.
-func writeTruth(s sheet, origins map[string]string, folder string) error {
+// records is the way from the folder to that of the records.
+func writeTruth(s sheet, origins map[string]string, folder, records string) error {
 	lines, pictures := linesOf(s), picturesOf(s)
 	pages := map[string]string{"README.md": frontPage(s, lines, pictures), "errata.md": errataPage()}
 	for k := range lines {
-		pages[lines[k].page()] = rowPage(&lines[k], origins)
+		pages[lines[k].page()] = rowPage(&lines[k], origins, records)
 	}
 	for _, f := range pictures {
 		if f.svg != "" {

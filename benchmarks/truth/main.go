@@ -302,5 +302,14 @@ func (c *cli) writePages(folder string) error {
 	if err != nil {
 		return err
 	}
-	return writeTruth(s, origins, c.Page)
+	from, errFrom := filepath.Abs(c.Page)
+	to, errTo := filepath.Abs(folder)
+	if err := errors.Join(errFrom, errTo); err != nil {
+		return err
+	}
+	way, err := filepath.Rel(from, to)
+	if err != nil {
+		return err
+	}
+	return writeTruth(s, origins, c.Page, filepath.ToSlash(way))
 }

@@ -45,7 +45,7 @@ func TestRowsAreWhole(t *testing.T) {
 // made: figures without records are absent.
 func TestGridWithoutRecords(t *testing.T) {
 	dir := t.TempDir()
-	if err := writeTruth(sheet{}, map[string]string{}, dir); err != nil {
+	if err := writeTruth(sheet{}, map[string]string{}, dir, "records"); err != nil {
 		t.Fatal(err)
 	}
 	for _, l := range linesOf(sheet{}) {

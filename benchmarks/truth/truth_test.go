@@ -195,8 +195,11 @@ func TestPagesComeFromRecords(t *testing.T) {
 // records make. The two lists of files are equal.
 func TestGridComesFromRecords(t *testing.T) {
 	dir, committed := t.TempDir(), "../../docs/truth"
-	c := &cli{Page: dir}
-	if err := c.writePages("../results/truth"); err != nil {
+	s, origins, err := sheetOf("../results/truth")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := writeTruth(s, origins, dir, "../../benchmarks/results/truth"); err != nil {
 		t.Fatal(err)
 	}
 	want, err := os.ReadDir(dir)
