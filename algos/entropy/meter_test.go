@@ -16,7 +16,8 @@ import (
 // tight are limits with which a search of few points is exact; coarse are limits with
 // which all that widens a bracket happens to few points, too.
 var (
-	tight  = limits{work: 1 << 20, steps: -1, chords: 100, boxes: 100, share: 1, shareSpace: 1, sidePlane: 1, sideSpace: 1}
+	tight = limits{work: 1 << 20,
+		steps: -1, chords: 100, boxes: 100, share: 1, shareSpace: 1, sidePlane: 1, sideSpace: 1}
 	coarse = limits{work: 1 << 20,
 		steps: -1, chords: 3, boxes: 2, sample: 5, share: .5, shareSpace: .5, rounds: 20, sidePlane: 3, sideSpace: 2}
 	cored = limits{work: 1 << 20,
