@@ -143,7 +143,8 @@ func seconds(of func(pair) float64) func(pair) float64 {
 	return func(p pair) float64 { return 1 / of(p) }
 }
 
-// versus are the ratios of a peer's figures to ours, with a verdict where there is a goal.
+// versus are the ratios of a peer's figures to ours, with a verdict where there is a goal. Goals are
+// of further frames: how much a start weighs depends on the length of a turn alone.
 func (l line) versus(work string) []string {
 	goal := func(i rig.Interval, format string, least float64, applies bool) string {
 		if !applies {
@@ -153,9 +154,9 @@ func (l line) versus(work string) []string {
 	}
 	passing := work == workValues || work == workRecords
 	return []string{
-		goal(l.ratio(seconds(pair.rate)), "%.1f", goalRate, passing),
+		l.ratio(seconds(pair.rate)).Text("%.1f"),
 		goal(l.ratio(seconds(pair.furtherRate)), "%.1f", goalRate, passing),
-		goal(l.ratio(pair.cpu), "%.1f", goalCPU, work == workPoints),
+		l.ratio(pair.cpu).Text("%.1f"),
 		goal(l.ratio(pair.furtherCPU), "%.1f", goalCPU, work == workPoints),
 		goal(l.ratio(pair.memory), "%.1f", 1/goalMemory, true),
 	}
