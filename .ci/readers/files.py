@@ -2,7 +2,9 @@
 """Runs what `entropipe info OUT --files` prints, and counts the rows of each table.
 
     files.py duckdb|polars|spark FILE TABLE=ROWS...
+    files.py folder OUT TABLE=ROWS...
 
+The second form has pyarrow, DuckDB and Polars read the folders of the tables of an output.
 With DuckDB the statements that FILE names in a comment are run first, where it names any: they make a
 secret for buckets, with extensions of the package index in place of those of DuckDB's server.
 """
@@ -13,8 +15,24 @@ import sys
 
 kind, file = sys.argv[1:3]
 want = {name: int(n) for name, n in (a.split("=") for a in sys.argv[3:])}
-text = pathlib.Path(file).read_text()
-if kind == "duckdb":
+text = pathlib.Path(file).read_text() if kind != "folder" else ""
+if kind == "folder":
+    import duckdb
+    import polars
+    import pyarrow.dataset
+    import pyarrow.parquet
+
+    got = {}
+    for table in want:
+        rows = {
+            pyarrow.dataset.dataset(f"{file}/{table}", partitioning="hive").count_rows(),
+            duckdb.sql(f"select count(*) from read_parquet('{file}/{table}/**/*.parquet', hive_partitioning=true, union_by_name=true)").fetchone()[0],
+            polars.scan_parquet(f"{file}/{table}/**/*.parquet", hive_partitioning=True).select(polars.len()).collect().item(),
+        }
+        for part in pathlib.Path(file, table).rglob("*.parquet"):  # each column can be decoded
+            assert pyarrow.parquet.ParquetFile(part).read().num_rows == polars.read_parquet(part, glob=False).height, part
+        got[table] = rows.pop() if len(rows) == 1 else rows
+elif kind == "duckdb":
     import duckdb
 
     db = duckdb.connect(config={"allow_unsigned_extensions": "true"})

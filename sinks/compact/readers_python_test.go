@@ -14,6 +14,7 @@ import (
 func TestListsInPython(t *testing.T) {
 	out, with, roots := localPair(t)
 	mustBeReadAsItGrows(t, out, with, roots)
+	mustCount(t, with, "folder", roots.With)
 }
 
 // The same in buckets.

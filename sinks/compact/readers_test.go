@@ -16,13 +16,8 @@ import (
 )
 
 // mustBeRead runs the text of a list in a reader, which must count the rows that verify counts.
-// ENTROPIPE_PYTHON names an interpreter that has what .ci/readers/requirements.txt lists.
 func mustBeRead(t *testing.T, format string, out, with sinks.Reader, roots read.Roots) {
 	t.Helper()
-	interpreter := os.Getenv("ENTROPIPE_PYTHON")
-	if interpreter == "" {
-		t.Fatal("ENTROPIPE_PYTHON does not name an interpreter")
-	}
 	list, err := read.ListFiles(t.Context(), out, with)
 	if err != nil {
 		t.Fatal(err)
@@ -31,7 +26,18 @@ func mustBeRead(t *testing.T, format string, out, with sinks.Reader, roots read.
 	if err := os.WriteFile(file, []byte(list.Text(format, roots)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	args := []string{"../../.ci/readers/files.py", format, file}
+	mustCount(t, out, format, file)
+}
+
+// mustCount has readers count the rows of each table, which must be those that verify counts.
+// ENTROPIPE_PYTHON names an interpreter that has what .ci/readers/requirements.txt lists.
+func mustCount(t *testing.T, out sinks.Reader, kind, file string) {
+	t.Helper()
+	interpreter := os.Getenv("ENTROPIPE_PYTHON")
+	if interpreter == "" {
+		t.Fatal("ENTROPIPE_PYTHON does not name an interpreter")
+	}
+	args := []string{"../../.ci/readers/files.py", kind, file}
 	for _, table := range mustVerify(t, out).Tables {
 		args = append(args, fmt.Sprintf("%s=%d", table.Table, table.Rows))
 	}
@@ -40,7 +46,7 @@ func mustBeRead(t *testing.T, format string, out, with sinks.Reader, roots read.
 		"AWS_SESSION_TOKEN="+s3test.Token, "AWS_EC2_METADATA_DISABLED=true")
 	said, err := c.CombinedOutput()
 	if err != nil {
-		t.Errorf("%s: %v\n%s", format, err, said)
+		t.Errorf("%s: %v\n%s", kind, err, said)
 		return
 	}
 	t.Logf("%s", said)

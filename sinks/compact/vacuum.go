@@ -24,7 +24,7 @@ type Vacuumed struct {
 	Files   int64 `json:"files"`   // files of retired commits
 	Bytes   int64 `json:"bytes"`
 	Before  int64 `json:"retired_before"`
-	Kept    int64 `json:"kept"` // commits that are too young, the newest of their partition, or not covered
+	Kept    int64 `json:"kept"` // too young, the newest of their partition, not covered, or not in place there
 	// Stray counts the files below _staging that no commit needs, and StrayBytes their size.
 	Stray      int64 `json:"stray"`
 	StrayBytes int64 `json:"stray_bytes"`
@@ -145,6 +145,9 @@ func (v *vacuum) partition(ctx context.Context, p record.TopicPartition, at int6
 		if err == nil {
 			err = v.covered(ctx, p, cover, newest, retired)
 		}
+		if errors.Is(err, errNotInPlace) {
+			break
+		}
 		if err != nil {
 			return err
 		}
@@ -228,7 +231,7 @@ func differs(manifests []*record.Manifest, cover *record.Manifest) string {
 func (v *vacuum) intact(ctx context.Context, cover *record.Manifest) error {
 	for i := range cover.Files {
 		f := &cover.Files[i]
-		o, err := v.into.Open(ctx, f.Path)
+		o, err := v.find(ctx, f)
 		if err != nil {
 			return fmt.Errorf("the compaction: %w", err)
 		}
@@ -242,6 +245,23 @@ func (v *vacuum) intact(ctx context.Context, cover *record.Manifest) error {
 		}
 	}
 	return nil
+}
+
+// errNotInPlace is the error for a range of the compaction whose compactor moves its files now, or
+// has died, so that the next one moves them.
+var errNotInPlace = errors.New("its commit is recorded, and it is not in its place yet")
+
+// find opens a file of the compaction in its place. errNotInPlace: it is still staged.
+func (v *vacuum) find(ctx context.Context, f *record.File) (sinks.Object, error) {
+	o, err := v.into.Open(ctx, f.Path)
+	if !errors.Is(err, sinks.ErrNotFound) {
+		return o, err
+	}
+	if o, err = v.into.Open(ctx, f.Staged); err == nil {
+		o.Close()
+		return nil, fmt.Errorf("%s: %w", f.Path, errNotInPlace)
+	}
+	return v.into.Open(ctx, f.Path) // it may have been moved in between
 }
 
 // retire records that the compaction holds the rows of m. Of two vacuums one makes the record.

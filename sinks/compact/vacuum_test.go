@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -106,6 +108,31 @@ func TestVacuumCrashes(t *testing.T) {
 		if mustRetire(t, from, into); t.Failed() {
 			t.Fatalf("after a crash at change %d", n)
 		}
+	}
+}
+
+// A range of the compaction whose files are still staged covers nothing yet, and is no fault.
+func TestVacuumWaitsForFilesInPlace(t *testing.T) {
+	from, into := bothOf(t)
+	_, m := sinktest.ManifestOf(t, into, 0)
+	for _, dir := range []string{record.StagingFolder, path.Dir(m.Files[1].Staged)} {
+		if err := into.Mkdir(dir); err != nil && !errors.Is(err, fs.ErrExist) {
+			t.Fatal(err)
+		}
+	}
+	if err := into.Rename(m.Files[1].Path, m.Files[1].Staged); err != nil {
+		t.Fatal(err)
+	}
+	done, err := vacuumed(t.Context(), sinktest.MemStore(from), sinktest.MemStore(into), false)
+	if err != nil || done.Commits != 0 || done.Kept != 10 {
+		t.Errorf("%+v, %v", done, err)
+	}
+	if err := compactOnce(t.Context(), sinktest.MemStore(from), sinktest.MemStore(into), Config{}); err != nil {
+		t.Fatal(err)
+	}
+	done, err = vacuumed(t.Context(), sinktest.MemStore(from), sinktest.MemStore(into), false)
+	if err != nil || done.Commits != 9 || done.Kept != 1 {
+		t.Errorf("%+v, %v", done, err)
 	}
 }
 
