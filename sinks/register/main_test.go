@@ -155,7 +155,8 @@ func TestColumnsAndBounds(t *testing.T) {
 	meta := l.metadata("points")
 	schema := meta.CurrentSchema()
 	for name, want := range map[string]string{"frame_id": "long", "ts": "timestamptz", "partition": "int",
-		"layer": "int", "geometry": "binary", "x": "double", "status": "string", "dataset": "string", "topic": "string"} {
+		"layer": "int", "geometry": "binary", "x": "double", "status": "string", "dataset": "string",
+		"topic": "string"} {
 		f, ok := schema.FindFieldByName(name)
 		if !ok || f.Type.String() != want {
 			t.Errorf("column %s is %v, want %s", name, f, want)
