@@ -195,7 +195,8 @@ func TestPrintedFixedPointIsNotStationary(t *testing.T) {
 func TestUniformAssignmentsAreTheMaximum(t *testing.T) {
 	points := square(100, rand.New(rand.NewPCG(4, 4)))
 	same := plane{{.5, .5}, {.5, .5}, {.5, .5}, {.5, .5}}
-	if h, g := hDiff(points, same, 10), slope(points, same, 10); math.Abs(h-math.Log(4)) > 1e-12 || inner(g, g) > 1e-12 {
+	h, g := hDiff(points, same, 10), slope(points, same, 10)
+	if math.Abs(h-math.Log(4)) > 1e-12 || inner(g, g) > 1e-12 {
 		t.Errorf("equal anchors: %g nats of at most %g, gradient %g", h, math.Log(4), math.Sqrt(inner(g, g)))
 	}
 }
