@@ -218,6 +218,7 @@ func TestManyClientsAndAStalledOne(t *testing.T) {
 	stall(t, s)
 	ctx, cancel := context.WithCancel(t.Context())
 	var seen, readers sync.WaitGroup
+	var gone atomic.Int64 // readers that lost their connection after they had seen enough
 	for range 20 {
 		c := dial(t, s)
 		say(t, c, viewLidar)
@@ -225,7 +226,7 @@ func TestManyClientsAndAStalledOne(t *testing.T) {
 		readers.Go(func() {
 			for n := 1; ; n++ {
 				if _, _, err := c.Read(ctx); err != nil {
-					if n <= 30 {
+					if gone.Add(1); n <= 30 {
 						t.Errorf("after %d messages: %v", n, err)
 						seen.Done()
 					}
@@ -249,8 +250,8 @@ func TestManyClientsAndAStalledOne(t *testing.T) {
 			t.Errorf("the client too many gets %v", err)
 		}
 	}
-	if len(more) != 64-21 || refused != 60-43 {
-		t.Errorf("%d clients more, %d refused", len(more), refused)
+	if left := int(gone.Load()); len(more) < 64-21 || len(more) > 64-21+left || refused != 60-len(more) {
+		t.Errorf("%d clients more, %d refused, %d had left", len(more), refused, left)
 	}
 	if err := s.Close(); err != nil {
 		t.Errorf("the server closes: %v", err)
