@@ -165,6 +165,9 @@ func TestFlagsOfPages(t *testing.T) {
 	})
 	named := 0
 	for page, text := range pagesForUsers(t) {
+		if page == "docs/register.md" {
+			continue // a program of its own has these flags
+		}
 		for _, span := range codeSpan.FindAllStringSubmatch(text, -1) {
 			if !strings.HasPrefix(span[1], "--") && programName.FindString(span[1]) == "" {
 				continue // another program's
