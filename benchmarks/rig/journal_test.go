@@ -128,6 +128,7 @@ var unstamped = map[string]int{
 	"memory.jsonl":             1050,
 	"network.jsonl":            10,
 	"peers.jsonl":              1048,
+	"register.jsonl":           2,
 	"truth/baselines.jsonl":    14,
 	"truth/breakdown.jsonl":    4,
 	"truth/breakeven.jsonl":    5,

@@ -211,9 +211,9 @@ type hinted struct {
 func seeds(results string) ([]headline, error) {
 	h := headline{
 		what:    "hulls in space with learned hints",
-		against: "hulls without hints", command: "tables --only seeding",
+		against: "hulls without hints", command: "truth --only seeding",
 	}
-	file, err := rig.ReadJournal[hinted](h.command, filepath.Join(results, "tables", "seeding.jsonl"))
+	file, err := rig.ReadJournal[hinted](h.command, filepath.Join(results, "truth", "seeding.jsonl"))
 	if err != nil {
 		return nil, err
 	}

@@ -75,7 +75,7 @@ func TestSummaryIsCopied(t *testing.T) {
 	write("attention-sparse.jsonl", `{"queries":9,"ns":{"sparse":[2],"FlexAttention":[1]}}
 {"queries":1,"ns":{"sparse":[1],"FlexAttention":[9]}}
 `)
-	write("tables/seeding.jsonl", `{"experiment":"seeding","cpu":"Abacus"}
+	write("truth/seeding.jsonl", `{"experiment":"seeding","cpu":"Abacus"}
 {"cell":"a","text":{"family":"KITTI","method":"builtin:lidar"},"values":{"ratio":1.1,"ratio_lo":0.9,"ratio_hi":1.2}}
 `)
 	write("README.md", "before\n"+beginMarker+"\nold\n"+endMarker+"\nafter\n")

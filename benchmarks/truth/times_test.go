@@ -120,7 +120,7 @@ func TestClusteredByDefinition(t *testing.T) {
 
 func TestInterval(t *testing.T) {
 	mean, half := interval([]float64{1, 2, 3, 4, 5})
-	if mean != 3 || half < 1.9628 || half > 1.9631 { // 2.776 · √(2.5/5)
+	if mean != 3 || half < 1.9632 || half > 1.9633 { // 2.7764 · √(2.5/5)
 		t.Errorf("mean %v ± %v, want 3 ± 1.963", mean, half)
 	}
 	if r := rankCorrelation([]float64{1, 5, 2}, []float64{10, 30, 20}); r != 1 {

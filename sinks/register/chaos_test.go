@@ -415,6 +415,11 @@ func judge(t *testing.T, s *lakeServer, entropipe, out string, endpoint []string
 func report(t *testing.T, verdict map[string]any) {
 	verdict["time"], verdict["cores"] = time.Now().UTC().Format(time.RFC3339), runtime.NumCPU()
 	verdict["go"], verdict["failed"] = runtime.Version(), t.Failed()
+	commit, err := exec.Command("git", "rev-parse", "--short=12", "HEAD").Output()
+	if err != nil {
+		commit = nil // no checkout
+	}
+	verdict["commit"], verdict["cpu"] = strings.TrimSpace(string(commit)), processor()
 	line, err := json.Marshal(verdict)
 	if err != nil {
 		t.Fatal(err)
@@ -433,6 +438,17 @@ func report(t *testing.T, verdict map[string]any) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// processor returns the name of this machine's processor, as Linux has it.
+func processor() string {
+	text, err := os.ReadFile("/proc/cpuinfo")
+	if err != nil {
+		return runtime.GOARCH
+	}
+	_, name, _ := strings.Cut(string(text), "model name")
+	name, _, _ = strings.Cut(name, "\n")
+	return strings.Trim(name, "\t :")
 }
 
 // makeBucket makes a bucket of a server.
