@@ -174,12 +174,7 @@ func published(ctx context.Context, store sinks.Reader, p record.TopicPartition,
 	}
 	starts, retired := startsFrom(names, at)
 	if len(retired) > 0 {
-		r, err := sinks.ReadRetired(ctx, store, p, slices.Min(retired))
-		if err != nil {
-			return nil, 0, err
-		}
-		return nil, 0, &RetiredError{Topic: p.Topic, Partition: p.ID, Start: r.Start, End: r.End,
-			CoveredBy: r.CoveredBy}
+		return nil, 0, retiredAt(ctx, store, p, slices.Min(retired))
 	}
 	if len(starts) == 0 {
 		return nil, 0, nil
@@ -208,7 +203,20 @@ func published(ctx context.Context, store sinks.Reader, p record.TopicPartition,
 	if err != nil || there {
 		return all, 0, err
 	}
+	// Its writer has not moved them yet, or it is the newest no longer and a vacuum removes them.
+	if err := retiredAt(ctx, store, p, newest.Start); !errors.Is(err, sinks.ErrNotFound) {
+		return nil, 0, err
+	}
 	return all[:len(all)-1], newest.End, nil
+}
+
+// retiredAt returns the *RetiredError of a commit, or why its record cannot be read.
+func retiredAt(ctx context.Context, store sinks.Reader, p record.TopicPartition, start int64) error {
+	r, err := sinks.ReadRetired(ctx, store, p, start)
+	if err != nil {
+		return err
+	}
+	return &RetiredError{Topic: p.Topic, Partition: p.ID, Start: r.Start, End: r.End, CoveredBy: r.CoveredBy}
 }
 
 // startsFrom returns the starts of manifests among the names of a folder, from offset at on, and
