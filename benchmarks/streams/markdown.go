@@ -194,15 +194,18 @@ func (r *report) section(b *strings.Builder, work, title, what string) {
 			return fmt.Sprintf("%.0f", float64(l.any().whole.FileBytes)/1e6)
 		}},
 	}.Markdown(lines))
-	b.WriteString("\n| ratio to entropipe |")
-	table := [][]string{}
+	head, table := "", [][]string{}
 	for _, l := range lines {
 		if l.engine != engineOurs && len(ours) > 0 {
-			fmt.Fprintf(b, " %s |", engineNames[l.engine])
+			head += " " + engineNames[l.engine] + " |"
 			table = append(table, l.versus(work))
 		}
 	}
-	b.WriteString("\n|---|" + strings.Repeat("---|", len(table)) + "\n")
+	if len(table) == 0 {
+		b.WriteString("\nNo peer has a turn in this run.\n")
+		return
+	}
+	b.WriteString("\n| ratio to entropipe |" + head + "\n|---|" + strings.Repeat("---|", len(table)) + "\n")
 	for i, name := range []string{"time a " + noun, "time a further " + noun, "processor time", "processor time, " +
 		"further",
 		"memory"} {
