@@ -178,3 +178,59 @@ func (l *jumping) Fetch(ctx context.Context, from int64, most int32) (schemas.Fe
 	}
 	return l.topicLog.Fetch(ctx, from, most)
 }
+
+// Law: the first batch of a session is committed a quarter of Roll.Age after its first record,
+// each later one after a whole Roll.Age. A partition whose owner went away without a word rests
+// for up to a session timeout, so its next owner must not wait for a whole age again.
+func TestASessionsFirstBatchIsYoung(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const limit, apart = 8 * time.Second, 100 * time.Millisecond
+		l, o := randomLog(1, 600), &timedOutput{}
+		l.perFetch = 1
+		for offset := range l.end {
+			l.data[offset] = 10
+		}
+		p := newPipeline(o, echo(0), func(c *Config) { c.Roll = Roll{Bytes: 1 << 30, Records: 1 << 30, Age: limit} })
+		defer p.Close()
+		for session := range 2 {
+			o.times = nil
+			ctx, cancel := context.WithTimeout(t.Context(), 4*limit)
+			begin := time.Now()
+			if err := p.Partition(ctx, "t", 0, &slowly{l, apart}); err != nil {
+				t.Fatal(err)
+			}
+			cancel()
+			if len(o.times) < 3 {
+				t.Fatalf("session %d: commits at %v", session, o.times)
+			}
+			if first := o.times[0].Sub(begin); first < limit/4 || first > limit/4+2*apart {
+				t.Errorf("session %d: the first commit comes after %v", session, first)
+			}
+			if next := o.times[1].Sub(o.times[0]); next < limit || next > limit+2*apart {
+				t.Errorf("session %d: the second commit comes %v after the first", session, next)
+			}
+		}
+	})
+}
+
+// timedOutput notes when batches are committed.
+type timedOutput struct {
+	memoryOutput
+	times []time.Time
+}
+
+func (o *timedOutput) Commit(ctx context.Context, b *schemas.Batch) (schemas.Committed, error) {
+	o.times = append(o.times, time.Now())
+	return o.memoryOutput.Commit(ctx, b)
+}
+
+// slowly is a log with a fixed time before each fetch.
+type slowly struct {
+	*topicLog
+	apart time.Duration
+}
+
+func (l *slowly) Fetch(ctx context.Context, from int64, most int32) (schemas.Fetched, error) {
+	time.Sleep(l.apart)
+	return l.topicLog.Fetch(ctx, from, most)
+}

@@ -28,6 +28,7 @@ type collector struct {
 	refused  map[string]int64 // rejects among them, by reason
 	times    []int64          // SentAt of the batch's records
 	since    time.Time        // when the batch's first record entered it
+	resumed  bool             // the session has not committed yet
 	dropping bool             // a skipped task was met: no later slot counts
 	head     slot             // the slot that is waited for, if waiting
 	waiting  bool
@@ -36,7 +37,7 @@ type collector struct {
 
 // newCollector returns a collector whose first batch starts at pos.
 func newCollector(ctx context.Context, s *session, pos schemas.Position, again *retry) *collector {
-	return &collector{session: s, ctx: ctx, retry: again, rollNow: make(chan struct{}, 1),
+	return &collector{session: s, ctx: ctx, retry: again, rollNow: make(chan struct{}, 1), resumed: true,
 		chunks: newLedger(s.p.cfg.Chunks, pos.Chunks),
 		batch: schemas.Batch{Topic: s.topic, Partition: s.id, Start: pos.Next, End: pos.Next,
 			Last: pos.Last, TopicID: pos.TopicID}}
@@ -84,8 +85,8 @@ func (c *collector) run(ctx context.Context) error {
 			}
 			continue
 		}
-		if len(c.times) == 1 && c.p.cfg.Roll.Age > 0 {
-			age.Reset(time.Until(c.since.Add(c.p.cfg.Roll.Age)))
+		if len(c.times) == 1 && c.age() > 0 {
+			age.Reset(time.Until(c.since.Add(c.age())))
 		}
 		if !c.full() {
 			continue
@@ -197,10 +198,20 @@ func (c *collector) full() bool {
 	return c.batch.Bytes >= r.Bytes || c.batch.Messages >= r.Records || c.due()
 }
 
-// due tells whether the batch has reached Roll.Age.
+// due tells whether the batch has reached its age.
 func (c *collector) due() bool {
-	r := &c.p.cfg.Roll
-	return len(c.times) > 0 && r.Age > 0 && time.Since(c.since) >= r.Age
+	return len(c.times) > 0 && c.age() > 0 && time.Since(c.since) >= c.age()
+}
+
+// age returns the age at which the batch is committed; 0: none. The partition's last commit
+// before the session is as old as the partition was without an owner: up to the session timeout
+// of a static member. A whole Roll.Age after that would make the pause longer than twice
+// Roll.Age, so the session's first batch waits for a quarter of it.
+func (c *collector) age() time.Duration {
+	if c.resumed {
+		return c.p.cfg.Roll.Age / 4
+	}
+	return c.p.cfg.Roll.Age
 }
 
 // commit makes the batch durable and begins the next one. ctx bounds the wait for
@@ -238,7 +249,7 @@ func (c *collector) commit(ctx context.Context) error {
 	*b = schemas.Batch{Topic: b.Topic, Partition: b.Partition, Start: b.End, End: b.End, Last: b.Last,
 		TopicID: b.TopicID,
 		Results: b.Results[:0], Rejects: b.Rejects[:0]}
-	c.times = c.times[:0]
+	c.times, c.resumed = c.times[:0], false
 	c.opened.Store(0)
 	c.batched.Store(0)
 	return nil

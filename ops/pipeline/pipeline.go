@@ -52,7 +52,7 @@ type Process func(schemas.Message) ([]schemas.Result, []schemas.Reject)
 type Roll struct {
 	Bytes   int64         // bytes of record keys and values
 	Records int64         // records
-	Age     time.Duration // time since the batch's first record entered it; 0: no bound
+	Age     time.Duration // time since the batch's first record entered it, a quarter in a session's first; 0: no bound
 }
 
 // Config configures a Pipeline. Output, NewProcess, Workers, Memory, Roll, Metrics

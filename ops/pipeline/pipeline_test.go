@@ -365,7 +365,7 @@ func TestAgeRollsWithoutFurtherRecords(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, o := randomLog(1, 5), &memoryOutput{}
 		l.follow = true
-		p := newPipeline(o, echo(0), func(c *Config) { c.Roll.Age = 10 * time.Second })
+		p := newPipeline(o, echo(0), func(c *Config) { c.Roll.Age = 40 * time.Second }) // a quarter in the first batch
 		defer p.Close()
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)
