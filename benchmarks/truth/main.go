@@ -39,7 +39,7 @@ import (
 // experiments are in the order of the paper's sections.
 var experiments = []*experiment{
 	correlation, touched, margin, realEntropy, rangeFamilies, sweeps, failure, significance,
-	hulls,
+	hulls, costs,
 	sorting,
 	large,
 	spatial,
