@@ -43,6 +43,8 @@ var experiments = []*experiment{
 	sorting,
 	large,
 	spatial,
+	shapeTasks,
+	shapeTimes,
 	seeding,
 	publish,
 	pairs,
