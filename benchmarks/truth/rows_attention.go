@@ -11,9 +11,10 @@ var sceneRows = []row{
 		limit:       atLeast(3.16),
 		experiments: []string{"maxima3d"},
 		asPrinted:   maximaFaster("EntropyNet, maxima.Append3D"), corrected: maximaFaster("maxima.Append3D"),
-		here:    "Three kinds of frames are the units.",
-		missing: "training and test frames apart, and a row of moocore",
-		change:  "A frame whose maxima take longer than a forward pass of its points.",
+		peer: maximaFaster(moocoreName), peerName: "moocore",
+		here: "Scans of KITTI: each seed parts the drive into frames that the network learns from and others that " +
+			"all methods are timed on. The corrected form is the exact operator without a network.",
+		change: "A frame whose maxima take longer than a forward pass of its points.",
 	},
 	{
 		number: 17, title: "F1 of maxima", lines: "483-487",
@@ -29,23 +30,48 @@ var sceneRows = []row{
 	{
 		number: 18, title: "ShapeNet", lines: "530-544",
 		claim:   "EntropyNet before an auto-encoder makes reconstruction 1.6 times as fast.",
-		printed: "1.60×", figure: "times as fast, network counted", format: "%.2f", limit: atLeast(1.6),
-		missing: "an auto-encoder on parametric shapes, with Chamfer distance and F1@0.01",
-		change:  "Records of such an experiment.",
+		printed: "1.60×", figure: "times as fast as the auto-encoder alone, network counted", format: "%.2f",
+		limit:       atLeast(1.6),
+		experiments: []string{"shapetimes", "shapes"},
+		asPrinted:   shapesFaster(netMethod), peer: shapesFaster("every second point"), peerName: "every second point",
+		here: "Made solids of ten classes in place of ShapeNet. The time does not depend on which regulariser trained " +
+			"the network, so there is no corrected figure; Chamfer distances and F1 of each stand in the experiment " +
+			"shapes, those of points left out as well.",
+		change: "An auto-encoder that takes less time for moved points than for the points themselves.",
 	},
 	{
 		number: 19, title: "ModelNet40", lines: "530, 546-558",
 		claim:   "The regulariser raises accuracy by 1.1 points and lowers the time of inference.",
-		printed: "+1.1 points", figure: "gain of accuracy, points", format: "%+.2f", limit: atLeast(1.1),
-		missing: "a small PointNet classifier on ten made classes",
-		change:  "Records of such an experiment.",
+		printed: "+1.1 points", figure: "gain of accuracy over plain training, points", format: "%+.2f",
+		limit:       atLeast(1.1),
+		experiments: []string{"shapes", "shapetimes"},
+		asPrinted:   classified(featureMethod), corrected: classified(witnessMethod), peer: classified(jitterMethod),
+		peerName: "random jitter",
+		here: "Made solids of ten classes in place of ModelNet40, a PointNet in place of PointNet++. As printed H_diff " +
+			"is of the points' features; the corrected form is EntropyNet with F before the classifier.",
+		change: "A data set of shapes on which H_diff of the features raises the accuracy by 1.1 points on each of five " +
+			"seeds, and jitter does not.",
 	},
+}
+
+// shapesFaster returns how many times as fast the auto-encoder is in another way.
+func shapesFaster(method string) func(sheet) estimate.Estimate {
+	return func(s sheet) estimate.Estimate {
+		return s.unitsOf("shapetimes", "speedup", "family="+encoderName, "method="+method).ratio()
+	}
+}
+
+// classified returns what a method gains on plain training of the classifier, a unit a seed.
+func classified(method string) func(sheet) estimate.Estimate {
+	return func(s sheet) estimate.Estimate {
+		return s.unitsOf("shapes", "gain", "task="+classification, "method="+method).bySeed().mean()
+	}
 }
 
 func maximaFaster(method string) func(sheet) estimate.Estimate {
 	return func(s sheet) estimate.Estimate {
-		return s.unitsOf("maxima3d", "total_ms", "method=sort, Fenwick tree").
-			over(s.unitsOf("maxima3d", "total_ms", "method="+method)).ratio()
+		return s.unitsOf("maxima3d", "total_ms", "family=KITTI", "method=sort, Fenwick tree").
+			over(s.unitsOf("maxima3d", "total_ms", "family=KITTI", "method="+method)).ratio()
 	}
 }
 

@@ -34,6 +34,7 @@ type shapeSet struct {
 	class  []int
 	truth  [][]float32 // the points as they were drawn
 	inputs [][]float32 // the points as they are given to the network
+	again  [][]float32 // other points of the same solids
 }
 
 // drawShapes draws shapes, classes in turn.
@@ -41,7 +42,9 @@ func drawShapes(each, points int, r *rand.Rand) (s shapeSet) {
 	for range each {
 		for class := range solids.Classes {
 			s.class = append(s.class, class)
-			s.truth = append(s.truth, solids.New(class, r).Append(nil, points, shapeNoise, r))
+			solid := solids.New(class, r)
+			s.truth = append(s.truth, solid.Append(nil, points, shapeNoise, r))
+			s.again = append(s.again, solid.Append(nil, points, shapeNoise, r))
 		}
 	}
 	s.inputs = s.truth
