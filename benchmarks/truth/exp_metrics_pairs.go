@@ -99,9 +99,10 @@ func embeddingRun(ctx context.Context, pairs int, use []uint64) ([]record, error
 // inverse of the covariance of differences of pairs that are alike (the nearest
 // tenth): relevant components analysis (Bar-Hillel and others 2003).
 func metricOf(name string, learn [][]float64, similar []float64) [][]float64 {
-	w := make([][]float64, embeddingSize)
+	size := len(learn[0])
+	w := make([][]float64, size)
 	for i := range w {
-		w[i] = make([]float64, embeddingSize)
+		w[i] = make([]float64, size)
 		w[i][i] = 1
 	}
 	switch name {
@@ -115,9 +116,9 @@ func metricOf(name string, learn [][]float64, similar []float64) [][]float64 {
 		}
 	case mahalanobis:
 		limit := slices.Sorted(slices.Values(similar))[len(similar)*9/10]
-		cov := make([][]float64, embeddingSize)
+		cov := make([][]float64, size)
 		for i := range cov {
-			cov[i] = make([]float64, embeddingSize)
+			cov[i] = make([]float64, size)
 			cov[i][i] = 1e-6
 		}
 		for k, v := range learn {

@@ -39,6 +39,7 @@ type layer struct {
 	y, d            []float32
 	forward, back   mat.Weights
 	relu            bool
+	packed          bool // forward holds the weights as they are
 	input           mat.Matrix
 }
 
@@ -125,7 +126,10 @@ func (n *Net) Forward(x []float32, points int) []float32 {
 // run computes the layer's activations from its input.
 func (l *layer) run(x mat.Matrix, workers int) mat.Matrix {
 	l.input = x
-	l.forward.PackT(mat.Of(l.out, l.in, l.weights))
+	if !l.packed {
+		l.forward.PackT(mat.Of(l.out, l.in, l.weights))
+		l.packed = true
+	}
 	l.y = grown(l.y, x.Rows*l.out)
 	y := mat.Of(x.Rows, l.out, l.y)
 	l.forward.Mul(y, x, mat.Epilogue{Bias: l.bias, ReLU: l.relu}, workers)
@@ -212,6 +216,14 @@ func (n *Net) Update(rate float64) {
 	}
 	n.steps++
 	adam(rate).Update(n.params, n.grads, n.m, n.v, n.steps, float32(1/max(1, math.Sqrt(square))))
+	n.changed()
+}
+
+// changed says that weights are others than those of the last Forward.
+func (n *Net) changed() {
+	for l := range n.each {
+		l.packed = false
+	}
 }
 
 // adam is the optimiser of package preprocess/train.

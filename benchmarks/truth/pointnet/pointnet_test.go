@@ -61,6 +61,7 @@ func TestGradientsOfTheNetwork(t *testing.T) {
 		dFeatures[i] = float32(.1 * r.NormFloat64())
 	}
 	loss := func() (sum float64) {
+		n.changed()
 		for i, v := range n.Forward(x, 20) {
 			sum += float64(v) * float64(dOut[i])
 		}
