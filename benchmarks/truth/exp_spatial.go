@@ -66,15 +66,7 @@ func spatialCells(how effort) (cells []cell) {
 		if err != nil {
 			return nil, nil, err
 		}
-		order := rand.New(rand.NewPCG(seed, 16)).Perm(len(frames))
-		for k, i := range order {
-			switch {
-			case k < spatialTests:
-				test = append(test, frames[i])
-			case k >= len(order)/2:
-				learn = append(learn, frames[i])
-			}
-		}
+		learn, test = parted(frames, seed)
 		return learn, test, nil
 	}}, {"nuScenes, network of KITTI", func(uint64) (learn, test []geom.Cloud[float32], err error) {
 		learn, errLearn := kittiDrive()
@@ -95,6 +87,20 @@ func spatialCells(how effort) (cells []cell) {
 		}})
 	}
 	return cells
+}
+
+// parted draws frames to time, and learns from the second half of the same order.
+func parted(frames []geom.Cloud[float32], seed uint64) (learn, test []geom.Cloud[float32]) {
+	order := rand.New(rand.NewPCG(seed, 16)).Perm(len(frames))
+	for k, i := range order {
+		switch {
+		case k >= (len(order)+1)/2:
+			learn = append(learn, frames[i])
+		case k < spatialTests:
+			test = append(test, frames[i])
+		}
+	}
+	return learn, test
 }
 
 const (
