@@ -24,7 +24,8 @@ var baselines = &experiment{
 	claim: "The paper prints 4.8 ms and a fall of entropy by 12 % for NeuralSort before the hull of 10,000 points, " +
 		"2.1 ms and 68 % for EntropyNet, 8.7 ms for nothing, and mentions k-means without a figure. NeuralSort " +
 		"(Grover and others 2019) relaxes the permutation that sorts by x to a matrix of n × n weights, 10⁸ of them; " +
-		"here they are computed row by row and never stored. Each total holds all that a frame costs. An order of points has no part in the " +
+		"here they are computed row by row and never stored. Each total holds all that a frame costs. An order of " +
+		"points has no part in the " +
 		"entropy; only lines that move points can change it, and then the hull errs. The strongest peer is the " +
 		"exact hull with nothing before it.",
 	timed: true,

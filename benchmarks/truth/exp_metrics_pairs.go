@@ -76,7 +76,7 @@ func embeddingRun(ctx context.Context, pairs int, use []uint64) ([]record, error
 		learn, similar := pairsOf(pairs, rotation, r)
 		test, truth := pairsOf(pairs, rotation, r)
 		for k, name := range names {
-			w := metricOf(name, learn, similar)
+			w := metricOf(name, learn, similar, 0)
 			var near []float64
 			for _, v := range test {
 				near = append(near, -quadratic(w, v))
@@ -98,7 +98,10 @@ func embeddingRun(ctx context.Context, pairs int, use []uint64) ([]record, error
 // metricOf returns the matrix of a squared distance. The learned one is the
 // inverse of the covariance of differences of pairs that are alike (the nearest
 // tenth): relevant components analysis (Bar-Hillel and others 2003).
-func metricOf(name string, learn [][]float64, similar []float64) [][]float64 {
+//
+// Shrinkage adds so many times the mean variance to every axis of that covariance: with
+// few pairs, or axes that hardly vary, its inverse is mostly noise.
+func metricOf(name string, learn [][]float64, similar []float64, shrinkage float64) [][]float64 {
 	size := len(learn[0])
 	w := make([][]float64, size)
 	for i := range w {
@@ -130,6 +133,13 @@ func metricOf(name string, learn [][]float64, similar []float64) [][]float64 {
 					cov[i][j] += v[i] * v[j]
 				}
 			}
+		}
+		mean := 0.0
+		for i := range cov {
+			mean += cov[i][i] / float64(size)
+		}
+		for i := range cov {
+			cov[i][i] += shrinkage * mean
 		}
 		w = inverse(cov)
 	}

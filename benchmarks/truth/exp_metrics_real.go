@@ -49,7 +49,7 @@ func realMetricCells(how effort, use []uint64) (cells []cell) {
 			}})
 			continue
 		}
-		key := fmt.Sprintf("%s pairs=%d seeds=%v", source.name, pairs, use)
+		key := fmt.Sprintf("%s pairs=%d shrinkage chosen seeds=%v", source.name, pairs, use)
 		cells = append(cells, cell{key, func(ctx context.Context) ([]record, error) {
 			groups, err := source.read(most)
 			if err != nil {
@@ -140,12 +140,8 @@ func realPairRun(ctx context.Context, source realPairsOf, groups [][][]float64, 
 		learn, similar := drawPairs(pairs, from, r)
 		test, truth := drawPairs(pairs, with, r)
 		for k, distance := range names {
-			w := metricOf(distance, learn, similar)
-			near := make([]float64, len(test))
-			for i, v := range test {
-				near[i] = -quadratic(w, v)
-			}
-			s := 100 * spearman(near, truth)
+			w := chosenMetric(distance, learn, similar, r)
+			s := scoreOf(w, test, truth)
 			score[k] = append(score[k], s)
 			gain[k] = append(gain[k], s-score[0][len(score[0])-1])
 			if name == drawingPairs {
@@ -166,6 +162,36 @@ func realPairRun(ctx context.Context, source realPairsOf, groups [][][]float64, 
 		}
 	}
 	return out, nil
+}
+
+// scoreOf is 100 times the rank correlation of nearness and likeness.
+func scoreOf(w, differences [][]float64, alike []float64) float64 {
+	near := make([]float64, len(differences))
+	for i, v := range differences {
+		near[i] = -quadratic(w, v)
+	}
+	return 100 * spearman(near, alike)
+}
+
+// chosenMetric learns a metric; the shrinkage is the one that scores best on the second
+// half of the pairs to learn from, in random order, when the first half made the metric.
+func chosenMetric(name string, learn [][]float64, similar []float64, r *rand.Rand) [][]float64 {
+	if name != mahalanobis {
+		return metricOf(name, learn, similar, 0)
+	}
+	var parts [2][][]float64
+	var alike [2][]float64
+	for k, i := range r.Perm(len(learn)) {
+		h := 2 * k / len(learn)
+		parts[h], alike[h] = append(parts[h], learn[i]), append(alike[h], similar[i])
+	}
+	best, most := 0.0, math.Inf(-1)
+	for _, shrinkage := range []float64{0, .03, .1, .3, 1, 3, 10} {
+		if s := scoreOf(metricOf(name, parts[0], alike[0], shrinkage), parts[1], alike[1]); s > most {
+			best, most = shrinkage, s
+		}
+	}
+	return metricOf(name, learn, similar, best)
 }
 
 // groupEntropy is H_diff of all descriptors with the mean of each group as anchors, under

@@ -110,7 +110,8 @@ var geometryRows = []row{
 		corrected: func(s sheet) estimate.Estimate {
 			return s.unitsOf("sorting", "speedup", "family=square", "method=by x", "operator=monotone chain").ratio()
 		},
-		here: "The time of the sort is counted. The corrected form is the case that favours the claim most: the chain, " +
+		here: "The time of the sort is counted. The corrected form is the case that favours the claim most: the " +
+			"chain, " +
 			"which has to sort anyway.",
 		change: "An operator that gains more from sorted points than the sort costs.",
 	},
@@ -211,7 +212,8 @@ var entropyRows = []row{
 		limit:       atLeast(.96),
 		experiments: []string{"failure"},
 		asPrinted:   inDimensions("hdiff_r2"), corrected: inDimensions("f_r2"),
-		here: "A unit is a seed: 24 sets of three families in each of 2, 3, 4, 6 and 8 dimensions. The experiment's page " +
+		here: "A unit is a seed: 24 sets of three families in each of 2, 3, 4, 6 and 8 dimensions. The " +
+			"experiment's page " +
 			"goes on to 16 dimensions with the entropy, to 2,048 without, and has elongated and multi-modal sets.",
 		change: "A number of dimensions, two to ten, in which H_diff follows the entropy.",
 	},
@@ -223,7 +225,8 @@ var entropyRows = []row{
 		experiments: []string{"baselines"},
 		asPrinted:   speedOf("EntropyNet, F"), corrected: speedOf("exact"),
 		peer: speedOf("k-means, 16 clusters, order by cluster"), peerName: "k-means, order by cluster",
-		here: "10,000 uniform points, a unit a seed. NeuralSort's matrix of 10⁸ weights is never stored: it is computed " +
+		here: "10,000 uniform points, a unit a seed. NeuralSort's matrix of 10⁸ weights is never stored: it is " +
+			"computed " +
 			"row by row, forward only; to learn through it, it would take 400 megabytes and as much for its gradient.",
 		change: "A preprocessor that costs less than the hull behind it.",
 	},
