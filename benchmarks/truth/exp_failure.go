@@ -22,8 +22,8 @@ var failure = &experiment{
 	claim: "The paper names three failures of H_diff: more than 10 dimensions, where assignments become uniform; " +
 		"elongated clusters, which balls fit badly; and clusters with structure of their own. It prints no figures. " +
 		"Here (a) maxima of 600 points in 2 to 16 dimensions, 24 sets of three kinds for each seed, H by a greedy " +
-		"cover, and " +
-		"H_diff alone up to 2048 dimensions, its distances as they are and divided by the dimension; (b) sets of " +
+		"cover, and H_diff alone up to 2048 dimensions, its distances as they are and divided by the dimension; " +
+		"(b) sets of " +
 		"three families that are only stretched, along a slanted axis: their hulls stay, but for which part of them " +
 		"is the upper one, whose entropy is measured; every seed makes a set of each family; (c) one to 64 " +
 		"clusters, filled or rings. Means over sets or 5 seeds.",

@@ -23,8 +23,7 @@ var metrics = &experiment{
 		"Pairs of real data have the same score: drawings of QuickDraw, alike if they are of one kind (learned from " +
 		"half of the kinds, tested on the others), and places in consecutive KITTI scans, alike if they are the same " +
 		"place (learned from some pairs of scans, tested on others); there the covariance that is learned is " +
-		"shrunk, by as " +
-		"much as scores best on learning pairs that are held back. The distances are passed to " +
+		"shrunk, by as much as scores best on learning pairs that are held back. The distances are passed to " +
 		"entropy.MetricEntropy, as users pass theirs. " +
 		"For the graphs H_diff with the same anchors is set beside the entropy of the true blocks; α is such that " +
 		"half of all nodes prefer their anchor to the second one by a factor e³ or more.",

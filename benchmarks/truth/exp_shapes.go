@@ -28,8 +28,7 @@ var shapeTasks = &experiment{
 		"with F this project's defaults; both are trained before, on the same shapes. H_diff of the features has 16 " +
 		"anchors that learn with the classifier, α from 10 to 5, features scaled to unit length. The jitter moves " +
 		"points as far as EntropyNet with H_diff does. Other points of the same solid say how near two drawings of " +
-		"one " +
-		"surface are. Times stand in the experiment shapetimes.",
+		"one surface are. Times stand in the experiment shapetimes.",
 	cells: shapeCells,
 	columns: rig.Table[*record]{
 		text("task", "task"), text("method", "method"), overSeeds("Chamfer, 10⁻³", "chamfer", "%.3f", 1),
@@ -84,7 +83,7 @@ func shapeRun(ctx context.Context, task string, size shapeSize, seed uint64) (ou
 	type way struct {
 		name   string
 		change func([]float32) []float32
-		lambda float64 // of H_diff of the features
+		lambda float64 // weight of the features' H_diff
 	}
 	ways := []way{{plainMethod, nil, 0}, {ballMethod, balls, 0}, {witnessMethod, witnesses, 0},
 		{jitterMethod, jittered(far, rand.New(rand.NewPCG(seed, 23))), 0}}
@@ -220,18 +219,17 @@ func shapeVerdict(records []record) string {
 	if plain := of[reconstruction]; len(plain) > 0 {
 		v := plain[0].Values
 		missing := math.Sqrt(printedChamfer / 2 / (1 - printedF1))
-		fmt.Fprintf(&b, "\nPlain, the auto-encoder has a Chamfer distance of %.2f thousandths and an F1 of %.3f " +
-			"within "+
-			"0.01, %.3f within 0.1, which is a squared distance of 0.01. A Chamfer distance of %.2f thousandths " +
-			"beside "+
-			"an F1 of %.3f within 0.01 needs the other points to be %.2f away in the mean square; the paper does " +
-			"not say "+
-			"whether its 0.01 is one of squared distances. ", v["chamfer"], v["f1"], v["f1_square"],
+		fmt.Fprintf(&b, "\nPlain, the auto-encoder has a Chamfer distance of %.2f thousandths and an F1 of %.3f "+
+			"within 0.01, %.3f within 0.1, which is a squared distance of 0.01. A Chamfer distance of %.2f "+
+			"thousandths "+
+			"beside an F1 of %.3f within 0.01 needs the other points to be %.2f away in the mean square; the paper "+
+			"does "+
+			"not say whether its 0.01 is one of squared distances. ", v["chamfer"], v["f1"], v["f1_square"],
 			1e3*printedChamfer, printedF1, missing)
 	}
 	b.WriteString("A point that moves is in general further from its surface, and H_diff of the points is the same " +
-		"for all " +
-		"shapes that anchors share evenly, so there is no reason in the formula why a network that lowers it should " +
+		"for all shapes that anchors share evenly, so there is no reason in the formula why a network that lowers " +
+		"it should " +
 		"help either task.")
 	return b.String()
 }

@@ -95,15 +95,14 @@ func shapeTimeVerdict(records []record) string {
 	var b strings.Builder
 	for _, group := range byText(records, "family") {
 		v := group[1].Values
-		fmt.Fprintf(&b, "* %s: %.2f ms alone, %.2f ms with EntropyNet before it, %.2f of them EntropyNet's: %.2f ± " +
-			"%.2f "+
-			"times as fast. From every second point it is %.2f times as fast, from every fourth %.2f times.\n",
+		fmt.Fprintf(&b, "* %s: %.2f ms alone, %.2f ms with EntropyNet before it, %.2f of them EntropyNet's: %.2f ± "+
+			"%.2f times as fast. From every second point it is %.2f times as fast, from every fourth %.2f times.\n",
 			group[0].Text["family"], group[0].Values["total_ms"], v["total_ms"], v["network_ms"], v["speedup"],
 			v["speedup_ci"], group[2].Values["speedup"], group[3].Values["speedup"])
 	}
 	b.WriteString("\nWhy they differ: a PointNet does the same work for every point wherever the point is, so a " +
-		"network " +
-		"that moves points adds its time and saves none. Fewer points save time; what they cost in quality stands " +
+		"network that moves points adds its time and saves none. Fewer points save time; what they cost in quality " +
+		"stands " +
 		"in the experiment shapes.")
 	return b.String()
 }

@@ -35,8 +35,8 @@ var sceneRows = []row{
 		experiments: []string{"shapetimes", "shapes"},
 		asPrinted:   shapesFaster(netMethod), peer: shapesFaster("every second point"), peerName: "every second point",
 		here: "Made solids of ten classes in place of ShapeNet. The time does not depend on which regulariser " +
-			"trained " +
-			"the network, so there is no corrected figure; Chamfer distances and F1 of each stand in the experiment " +
+			"trained the network, so there is no corrected figure; Chamfer distances and F1 of each stand in the " +
+			"experiment " +
 			"shapes, those of points left out as well.",
 		change: "An auto-encoder that takes less time for moved points than for the points themselves.",
 	},
@@ -49,11 +49,9 @@ var sceneRows = []row{
 		asPrinted:   classified(featureMethod), corrected: classified(witnessMethod), peer: classified(jitterMethod),
 		peerName: "random jitter",
 		here: "Made solids of ten classes in place of ModelNet40, a PointNet in place of PointNet++. As printed " +
-			"H_diff " +
-			"is of the points' features; the corrected form is EntropyNet with F before the classifier.",
+			"H_diff is of the points' features; the corrected form is EntropyNet with F before the classifier.",
 		change: "A data set of shapes on which H_diff of the features raises the accuracy by 1.1 points on each of " +
-			"five " +
-			"seeds, and jitter does not.",
+			"five seeds, and jitter does not.",
 	},
 }
 

@@ -111,8 +111,7 @@ var geometryRows = []row{
 			return s.unitsOf("sorting", "speedup", "family=square", "method=by x", "operator=monotone chain").ratio()
 		},
 		here: "The time of the sort is counted. The corrected form is the case that favours the claim most: the " +
-			"chain, " +
-			"which has to sort anyway.",
+			"chain, which has to sort anyway.",
 		change: "An operator that gains more from sorted points than the sort costs.",
 	},
 	{
@@ -226,8 +225,8 @@ var entropyRows = []row{
 		asPrinted:   speedOf("EntropyNet, F"), corrected: speedOf("exact"),
 		peer: speedOf("k-means, 16 clusters, order by cluster"), peerName: "k-means, order by cluster",
 		here: "10,000 uniform points, a unit a seed. NeuralSort's matrix of 10⁸ weights is never stored: it is " +
-			"computed " +
-			"row by row, forward only; to learn through it, it would take 400 megabytes and as much for its gradient.",
+			"computed row by row, forward only; to learn through it, it would take 400 megabytes and as much for " +
+			"its gradient.",
 		change: "A preprocessor that costs less than the hull behind it.",
 	},
 }

@@ -19,10 +19,10 @@ import (
 
 // shapeSize is how large an experiment on shapes is.
 type shapeSize struct {
-	points int // of a shape
+	points int // points of a shape
 	learn  int // shapes of each class to learn from
 	test   int // shapes of each class to judge by
-	steps  int // of a training
+	steps  int // steps of a training
 	moves  int // steps of a training of EntropyNet
 }
 

@@ -82,7 +82,7 @@ func (b *Balls) cloud(p, d mat.Matrix, weight float64) (h float64) {
 			mass[j] += float64(v) / float64(p.Rows)
 		}
 	}
-	slope := make([]float64, b.Count) // of H by p_ij, times the number of points
+	slope := make([]float64, b.Count) // derivative of H by p_ij, times the number of points
 	for j, v := range mass {
 		v = max(v, 1e-30)
 		h -= v * math.Log(v)

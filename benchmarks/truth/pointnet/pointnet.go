@@ -26,7 +26,7 @@ type Net struct {
 	local, head         []layer
 	params, grads, m, v []float32
 	steps               int
-	clouds, points      int // of the last Forward
+	clouds, points      int // clouds, and points of each, in the last Forward
 	peaks, dPeaks       []float32
 	at                  []int32 // row of each maximum
 }
