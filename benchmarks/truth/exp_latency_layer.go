@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"regexp"
 	"strings"
 
 	"entropipe/benchmarks/rig"
@@ -64,23 +65,32 @@ func latencyLayers(how effort) []latencyLayer {
 
 // load makes a model of one layer with drawn weights. All shapes are BERT's:
 // where ViT's norms stand makes no difference to the time.
-func (l *latencyLayer) load() (*model.Model, error) {
-	c, err := hf.ParseConfig(fmt.Appendf(nil,
+func (l *latencyLayer) load() (*model.Model, error) { return drawnModel(l.config()) }
+
+func (l *latencyLayer) config() []byte {
+	return fmt.Appendf(nil,
 		`{"model_type":"bert","architectures":["BertModel"],"hidden_size":%d,"num_hidden_layers":1,"num_attention_heads":%d,"intermediate_size":%d,"vocab_size":1024,"max_position_embeddings":%d,"type_vocab_size":2}`,
-		l.hidden, l.heads, l.inner, l.tokens))
+		l.hidden, l.heads, l.inner, max(l.tokens, longestPhrase))
+}
+
+// layerNorm matches the names of the factors of norms, which lie about 1.
+var layerNorm = regexp.MustCompile(`(?i)(norm|ln_[12f])\.weight$`)
+
+// drawnModel makes a model with drawn weights.
+func drawnModel(config []byte) (*model.Model, error) {
+	c, err := hf.ParseConfig(config)
 	if err != nil {
 		return nil, err
 	}
-	draw, tensors := rand.New(rand.NewPCG(seeds[0], uint64(l.hidden))), map[string][]float32{}
+	draw, tensors := rand.New(rand.NewPCG(seeds[0], uint64(c.Hidden))), map[string][]float32{}
 	for _, t := range c.Tensors() {
 		size := 1
 		for _, n := range t.Shape {
 			size *= n
 		}
-		v := make([]float32, size)
+		v, norm := make([]float32, size), layerNorm.MatchString(t.Name)
 		for i := range v {
-			v[i] = float32(draw.NormFloat64()) / 32
-			if strings.HasSuffix(strings.ToLower(t.Name), "norm.weight") {
+			if v[i] = (draw.Float32() - .5) / 16; norm {
 				v[i]++
 			}
 		}

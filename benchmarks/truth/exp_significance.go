@@ -19,8 +19,8 @@ var significance = &experiment{
 		"says: the entropy left after descent on F and on H_diff (λ = 0.01 and 0.1, at their settings otherwise), " +
 		"on the same clouds, paired by seed: t with 4 degrees of freedom, the interval of the mean difference, the " +
 		"same by bootstrap, the exact test by signs, and p after Holm's correction for as many comparisons as there " +
-		"are. The last lines ask of the protocol itself how often an interval of five values that claims 95 % holds " +
-		"the mean.",
+		"are. The last lines ask of the protocol itself how often an interval of as many values as there are seeds " +
+		"that claims 95 % holds the mean; each seed draws 4,000 such intervals a distribution.",
 	cells: significanceCells,
 	rows:  significanceRows,
 	columns: rig.Table[*record]{
@@ -29,7 +29,7 @@ var significance = &experiment{
 		{Head: "by bootstrap", Text: span("b_lo", "b_hi")},
 		value("t", "t", "%+.1f"), value("p", "p", "%.2g"), value("p after Holm", "holm", "%.2g"),
 		value("p by signs", "signs", "%.3f"),
-		value("Student holds the mean, %", "covers_t", "%.1f"), value("bootstrap, %", "covers_b", "%.1f"),
+		overSeeds("Student holds the mean, %", "covers_t", "%.2f", 1), overSeeds("bootstrap, %", "covers_b", "%.2f", 1),
 	},
 	verdict: significanceVerdict,
 }
@@ -70,17 +70,22 @@ func significanceCells(how effort) (cells []cell) {
 		}
 	}
 	for _, kind := range []string{"normal", "exponential", "rare"} {
-		key := fmt.Sprintf("coverage %s rounds=%d seed=%d", kind, rounds, 1+firstDraw())
-		cells = append(cells, cell{key, func(context.Context) ([]record, error) {
-			return []record{coverage(kind, rounds)}, nil
-		}})
+		for _, seed := range seeds {
+			key := fmt.Sprintf("coverage %s values=%d rounds=%d seed=%d", kind, len(seeds), rounds, seed)
+			cells = append(cells, cell{key, func(context.Context) ([]record, error) {
+				return []record{coverage(kind, rounds, seed)}, nil
+			}})
+		}
 	}
 	return cells
 }
 
-// coverage counts how often intervals of five values hold the mean.
-func coverage(kind string, rounds int) record {
-	r := rand.New(rand.NewPCG(1+firstDraw(), 9))
+// coverageOf names a distribution's intervals.
+func coverageOf(kind string) string { return "intervals of five values, " + kind }
+
+// coverage counts how often intervals of as many values as there are seeds hold the mean.
+func coverage(kind string, rounds int, seed uint64) record {
+	r := rand.New(rand.NewPCG(seed, 9))
 	draw, mean := r.NormFloat64, 0.0
 	switch kind {
 	case "exponential":
@@ -102,7 +107,7 @@ func coverage(kind string, rounds int) record {
 		if m, half := interval(v); math.Abs(m-mean) <= half {
 			byT += 100 / float64(rounds)
 		}
-		lo, hi := bootstrap(len(v), uint64(round), func(take []int) float64 {
+		lo, hi := bootstrap(len(v), seed<<20+uint64(round), func(take []int) float64 {
 			for i, j := range take {
 				some[i] = v[j]
 			}
@@ -112,18 +117,17 @@ func coverage(kind string, rounds int) record {
 			byBootstrap += 100 / float64(rounds)
 		}
 	}
-	return record{Text: map[string]string{"what": "intervals of five values, " + kind},
-		Values: map[string]float64{"covers_t": byT, "covers_b": byBootstrap}}
+	return record{Text: map[string]string{"what": coverageOf(kind)},
+		Values: map[string]float64{"covers_t": byT, "covers_b": byBootstrap, "seed": float64(seed)}}
 }
 
 func significanceRows(records []record) (rows []record) {
 	for _, r := range records {
-		row := record{Text: r.Text, Values: map[string]float64{}}
-		rows = append(rows, row)
-		if c, ok := r.Values["covers_t"]; ok {
-			row.Values["covers_t"], row.Values["covers_b"] = c, r.Values["covers_b"]
+		if _, ok := r.Values["covers_t"]; ok {
 			continue
 		}
+		row := record{Text: r.Text, Values: map[string]float64{}}
+		rows = append(rows, row)
 		var d, some []float64
 		for _, s := range seeds {
 			d = append(d, r.Values[fmt.Sprintf("difference_%d", s)])
@@ -141,6 +145,20 @@ func significanceRows(records []record) (rows []record) {
 		row.Values["signs"] = bySigns(d)
 	}
 	holm(rows)
+	return append(rows, coverageRows(records)...)
+}
+
+// coverageRows has a line for each distribution, a mean over seeds.
+func coverageRows(records []record) (rows []record) {
+	whats, of := grouped(records, "what")
+	for _, what := range whats {
+		if _, ok := of[what][0].Values["covers_t"]; ok {
+			row := record{Text: map[string]string{"what": what}}
+			row.add("covers_t", nil, valuesOf(of[what], "covers_t"))
+			row.add("covers_b", nil, valuesOf(of[what], "covers_b"))
+			rows = append(rows, row)
+		}
+	}
 	return rows
 }
 

@@ -57,12 +57,14 @@ var experiments = []*experiment{
 	metrics,
 	theorem,
 	minilm,
+	phraseProbe,
 	languageModel,
 	tokenTasks,
 	visionModel,
 	robustness,
 	overhead,
 	latencyKernels,
+	modelLayers,
 	picture,
 }
 

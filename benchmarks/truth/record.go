@@ -50,8 +50,8 @@ func (l *log) figures() []record {
 	return records
 }
 
-// origin says where the records were measured. Records without a stamp are of
-// the machine in the first line.
+// origin says where the records were measured, and by which command with which seeds.
+// Records without a stamp are of the machine in the first line.
 func (l *log) origin() string {
 	stamps := rig.StampsOf(l.records)
 	for k := range stamps {
@@ -63,7 +63,11 @@ func (l *log) origin() string {
 	if len(stamps) == 0 {
 		stamps = []rig.Stamp{rig.Here("truth")}
 	}
-	return rig.Origin(stamps)
+	commands := rig.Each(stamps, func(s rig.Stamp) string { return s.Bench })
+	if commands == "" {
+		return rig.Origin(stamps) + ", command and seeds not recorded"
+	}
+	return rig.Origin(stamps) + ", recorded by `go run ./benchmarks/" + commands + "`"
 }
 
 // logUse says what a log is opened for.

@@ -228,7 +228,8 @@ func TestGridComesFromRecords(t *testing.T) {
 	}
 }
 
-// New records say when, where and by which commit they were measured.
+// Records of every experiment pass through log.append, so new records say when, where, and by
+// which commit, command and seeds they were measured; the experiment's page says it, too.
 func TestRecordsHaveStamps(t *testing.T) {
 	dir, runs := t.TempDir(), map[string]int{}
 	if err := counting(runs, "").repeat(t.Context(), dir, &cli{Shown: t.Output()},
@@ -245,6 +246,27 @@ func TestRecordsHaveStamps(t *testing.T) {
 			r.Go == "" || r.CPU == "" {
 			t.Errorf("stamp %+v", r.Stamp)
 		}
+	}
+	page, err := os.ReadFile(filepath.Join(dir, "counting.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stamp := log.records[0].Stamp
+	for _, want := range []string{"commit " + stamp.Commit, "date " + stamp.Date(), "CPU " + stamp.CPU,
+		"recorded by `go run ./benchmarks/truth --only counting --seeds 42,123,456,789,999`"} {
+		if !strings.Contains(string(page), want) {
+			t.Errorf("the page lacks %q:\n%s", want, page)
+		}
+	}
+}
+
+// A page whose records have no stamp says so.
+func TestPagesOfOldRecords(t *testing.T) {
+	l := &log{machine: machine{Experiment: "counting", CPU: "old"}, records: make([]rig.Record[record], 1)}
+	const want = "date not recorded, commit not recorded, command and seeds not recorded"
+	if got := l.origin(); !strings.Contains(got, want) ||
+		!strings.HasPrefix(got, "CPU old") {
+		t.Errorf("origin %q", got)
 	}
 }
 
