@@ -335,7 +335,7 @@ var restRows = []row{
 		peer: phraseScore(methodDense, "window"), peerName: "window",
 		here: "Phrases of SST-2 by MiniLM without further training, a tiled kernel with and without masks of single " +
 			"keys. That an open mask gives dense attention is on the page of sst2, times of a MiniLM layer on that " +
-			"of shapes, and what a tiled kernel computes on that of latency.",
+			"of layers, and what a tiled kernel computes on that of latency.",
 		missing: "ImageNet (printed 81.8 and 80.3), an encoder that is trained with masks, and a GPU",
 		change:  "A mask of 75 % by clusters with which these phrases lose less than the paper prints.",
 	},
