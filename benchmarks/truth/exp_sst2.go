@@ -75,6 +75,11 @@ func phraseCells(how effort) (cells []cell) {
 	if how == quick {
 		sizes, sparsities, of = map[float64]phraseSize{.5: {12, 0, 2}}, []float64{.5}, fewSeeds()
 	}
+	for _, seed := range of {
+		cells = append(cells, cell{fmt.Sprintf("open mask seed=%d", seed), func(context.Context) ([]record, error) {
+			return openMasks(how, seed), nil
+		}})
+	}
 	lab := &phraseLab{how: how}
 	for _, sparsity := range sparsities {
 		for _, seed := range of {
@@ -85,11 +90,6 @@ func phraseCells(how effort) (cells []cell) {
 				return lab.records(ctx, size, sparsity, seed)
 			}})
 		}
-	}
-	for _, seed := range of {
-		cells = append(cells, cell{fmt.Sprintf("open mask seed=%d", seed), func(context.Context) ([]record, error) {
-			return openMasks(how, seed), nil
-		}})
 	}
 	return cells
 }

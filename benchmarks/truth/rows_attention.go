@@ -232,7 +232,7 @@ var languageRows = []row{
 		printed: "78.4 and 77.8", figure: "score beyond BigBird's, points", format: "%+.2f", limit: atLeast(.6),
 		experiments: []string{"sst2"},
 		asPrinted:   phraseScore("affinity", "bigbird"), corrected: phraseScore("entropy", "bigbird"),
-		peer: phraseScore("mass", "bigbird"), peerName: "by mean mass",
+		peer: phraseScore("window", "bigbird"), peerName: "window",
 		here: "Phrases of SST-2, masks of single keys on MiniLM without further training, and a regression on its " +
 			"embeddings. Families are groups of phrases that share words; the figure is a mean over seeds.",
 		missing: "GLUE's other seven tasks, SST-2's development sentences, and an encoder that is trained with masks",
