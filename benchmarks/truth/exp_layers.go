@@ -145,7 +145,7 @@ func (s *blockShape) measure(lab *layerLab, seed uint64) ([]record, error) {
 		with[0].Layouts = heads
 		run := []func(){func() { masked = onceTimed(func() { scratch.Attend(with, workers) }) },
 			func() { dense = onceTimed(func() { scratch.Attend(jobs, workers) }) }}
-		if seed%2 == 0 {
+		if draw.IntN(2) == 0 {
 			slices.Reverse(run)
 		}
 		run[0]()
