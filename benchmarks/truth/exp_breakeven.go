@@ -78,7 +78,9 @@ func breakEvenCells(how effort) []cell {
 		points, scan, steps, repeats = 200, 4000, 2, 1
 	}
 	return []cell{
-		{"the paper's figures, seven lines", func(context.Context) ([]record, error) { return paperBreakEven(), nil }},
+		{"the paper's figures", func(context.Context) ([]record, error) { return paperBreakEven(paperNets), nil }},
+		{"the paper's figures of transformers",
+			func(context.Context) ([]record, error) { return paperBreakEven(paperTransformers), nil }},
 		{fmt.Sprintf("perturb points=%d steps=%d repeats=%d seed=%d", points, steps, repeats, seeds[0]),
 			func(ctx context.Context) ([]record, error) {
 				return networkBreakEven(ctx, points, steps, repeats)
@@ -88,19 +90,29 @@ func breakEvenCells(how effort) []cell {
 	}
 }
 
-// paperBreakEven applies the formula to what the paper prints.
-func paperBreakEven() (out []record) {
-	for _, p := range []struct {
-		family, method                       string
-		train, plain, network, with, printed float64
-	}{
+// printedCost is a line of the paper: seconds of training, milliseconds of a batch, and the
+// batches that it prints.
+type printedCost struct {
+	family, method                       string
+	train, plain, network, with, printed float64
+}
+
+var (
+	paperNets = []printedCost{
 		{"EntropyNet, hull", "the paper's, network left out", 180, 8.7, 0, 2.1, 1500},
 		{"EntropyNet, hull", "the paper's, " + netMethod + " counted", 180, 8.7, 0.8, 2.9, 1500},
 		{"ViT, CIFAR-100", "the paper's", 3.4 * 3600, 85, 0, 85 / 1.47, 450_000},
+	}
+	paperTransformers = []printedCost{
 		{"ViT-Base, ImageNet", "the paper's, t of the ViT above", 3.4 * 3600, 85, 0, 85 / 1.6, 450_000},
 		{"LLaMA-2 7B", "the paper's", 48 * 3600, 850, 0, 850 / 1.6, 180_000},
 		{"GPT-J 6B", gptJMethod, 72 * 3600, gptJBatch, 0, gptJBatch / 1.4, 420_000},
-	} {
+	}
+)
+
+// paperBreakEven applies the formula to what the paper prints.
+func paperBreakEven(lines []printedCost) (out []record) {
+	for _, p := range lines {
 		r := record{Text: map[string]string{"family": p.family, "method": p.method}}
 		r.even(p.train, p.plain, p.with)
 		r.put("printed", p.printed)
