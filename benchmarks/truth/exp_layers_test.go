@@ -135,3 +135,17 @@ func TestLayersPageIsWhole(t *testing.T) {
 		t.Errorf("page:\n%s", page)
 	}
 }
+
+// The formula's lines of transformers: ViT-Base's is below what is printed, LLaMA-2's three times
+// as much, and GPT-J's equal, for its time of a batch comes from it.
+func TestBreakEvenOfTransformers(t *testing.T) {
+	var got []float64
+	for _, r := range paperBreakEven(paperTransformers) {
+		got = append(got, r.Values["even"])
+	}
+	if want := []float64{384000, 542118, 420000}; !slices.EqualFunc(got, want, func(a, b float64) bool {
+		return math.Abs(a-b) <= 1
+	}) {
+		t.Errorf("%v batches, want %v", got, want)
+	}
+}
