@@ -27,10 +27,10 @@ var costs = &experiment{
 	claim: "The paper holds the entropy for the measure of an operator's work. Here a stream mixes made clouds of " +
 		"several families, 500 to 120,000 points, with scans and drawings. Half of the frames fit a model of the " +
 		"operator's time, the other half judges it: the error of the prediction that 95 % of the frames do not " +
-		"exceed. Models are polynomials for the logarithm of the time: in the logarithm of n; in that and f, the F of 512 " +
-		"points as table `entropy` has it; in that and the logarithm of h, the size of the answer, which is known too " +
-		"late. *Again* is the floor: the same frames timed twice. The time of a frame is the least of some runs, each " +
-		"with its data out of the caches.",
+		"exceed. Models are polynomials for the logarithm of the time: in the logarithm of n; in that and f, the F " +
+		"of 512 points as table `entropy` has it; in that and the logarithm of h, the size of the answer, which is " +
+		"known too late. *Again* is the floor: the same frames timed twice. The time of a frame is the least of some " +
+		"runs, each with its data out of the caches.",
 	timed: true,
 	cells: costCells,
 	columns: rig.Table[*record]{

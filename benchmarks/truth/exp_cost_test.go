@@ -11,7 +11,8 @@ func TestAModelPredictsTimesOfItsForm(t *testing.T) {
 	for _, model := range costModels {
 		r := rand.New(rand.NewPCG(7, 1))
 		frame := func() measured {
-			return measured{n: math.Floor(500 * math.Exp(5*r.Float64())), f: 4 * r.Float64(), h: math.Floor(300 * r.Float64())}
+			return measured{n: math.Floor(500 * math.Exp(5*r.Float64())), f: 4 * r.Float64(),
+				h: math.Floor(300 * r.Float64())}
 		}
 		truth := make([]float64, len(model.terms(2, 0, 1)))
 		for k := range truth {

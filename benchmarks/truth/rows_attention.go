@@ -33,7 +33,8 @@ var sceneRows = []row{
 		printed: "1.60×", figure: "times as fast as the auto-encoder alone, network counted", format: "%.2f",
 		limit:       atLeast(1.6),
 		experiments: []string{"shapetimes", "shapes"},
-		asPrinted:   shapesFaster(netMethod), peer: shapesFaster(fourthMethod), peerName: "every fourth point, no network",
+		asPrinted:   shapesFaster(netMethod), peer: shapesFaster(fourthMethod),
+		peerName: "every fourth point, no network",
 		here: "Made solids of ten classes in place of ShapeNet. The time does not depend on which regulariser " +
 			"trained the network, so there is no corrected figure; Chamfer distances and F1 of each stand in the " +
 			"experiment " +
