@@ -1,241 +1,214 @@
 package tables
 
 import (
-	"encoding/binary"
+	"slices"
 
 	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/compress"
 	"github.com/parquet-go/parquet-go/encoding"
 )
 
-// Required integer columns have column buffers of this package. parquet-go's own
-// buffers need every number as a parquet.Value of 24 bytes, which costs more than its
-// encoding. Here the numbers of a page are one slice. While all of them increase by the
-// same step, as a frame's keys (step 0) and its triangles' numbers (step 1) do, only the
-// first number, the step and the count are kept, and the page is written from these: the
-// delta encoding of such a run repeats the same few bytes.
+// Columns of numbers have column buffers of this package. parquet-go's own buffers need
+// every number as a parquet.Value of 24 bytes, which costs more than its encoding. Here the
+// numbers of a page are one slice (floats.go), or less (integers.go), and so are the
+// definition levels of an optional column (levels.go).
 //
 // The buffers enter the library through its interfaces Field, Type, ColumnBuffer and
 // Page: the Type of a column makes its buffer, and the Type of a page encodes the page.
+//
+// Required integers have such buffers in all tables. In a table of numbers alone
+// (optional.go) all columns have them.
 
-// integer is the type of a number in such a column.
-type integer interface{ int32 | int64 }
+// numberBuffer is the column buffer of one page of numbers.
+type numberBuffer interface {
+	parquet.ColumnBuffer
+	// absent appends n nulls. It appends none and returns false if the caller must flush the
+	// page and call again.
+	absent(n int) bool
+	// full tells whether the page must be flushed.
+	full() bool
+}
 
-// numbers is the column buffer of one page.
-type numbers[T integer] struct {
+// buffer is the part that all buffers of numbers share.
+type buffer struct {
 	// ColumnBuffer has the methods that a writer of whole pages never calls. It is nil,
 	// so a call would panic.
 	parquet.ColumnBuffer
 
 	typ    parquet.Type // parquet-go's type of the column
 	index  int
-	values []T
-	run    run // the numbers of the page while values is empty
+	levels levels
 }
 
-// run is n numbers: first, first+step, …
-type run struct {
-	first, step int64
-	n           int
-}
+func (b *buffer) Type() parquet.Type { return b.typ }
 
-// longRun is the length from which a run has a page of its own: the page ends where the
-// run ends.
-const longRun = 4096
-
-func (r *run) last() int64 { return r.first + r.step*int64(r.n-1) }
-
-// extend appends the n numbers first, first+step, … It appends none and returns false
-// if they would end a long run, or are a long run and the page is not empty: then the
-// caller must flush the page and call again.
-func (b *numbers[T]) extend(first T, step, n int) bool {
-	if len(b.values) == 0 && b.prolong(first, T(step), n) {
-		return true
-	}
-	if b.run.n >= longRun || n >= longRun && b.Len() > 0 {
+func (b *buffer) absent(n int) bool {
+	if !b.levels.accepts(false, n) {
 		return false
 	}
-	b.spellOut()
-	for range n {
-		b.values = append(b.values, first)
-		first += T(step)
-	}
+	b.levels.add(false, n)
 	return true
 }
 
-// prolong adds n numbers to the run if they continue it, and tells whether it did.
-func (b *numbers[T]) prolong(first, step T, n int) bool {
-	r := &b.run
-	if r.n == 0 {
-		*r = run{int64(first), int64(step), n}
-		return true
-	}
-	last := T(r.last())
-	apart := first - last
-	if (apart < 0) != (first < last) { // the difference does not fit into a T
-		return false
-	}
-	if r.n == 1 && (n == 1 || apart == step) { // any two numbers are a run
-		r.step = int64(apart)
-	}
-	if apart != T(r.step) || n > 1 && step != apart {
-		return false
-	}
-	r.n += n
-	return true
-}
-
-// take appends v[0], v[step], …, at most n numbers and no more than fit into the page.
-// It returns the number of appended elements; 0: they would end a long run.
-func (b *numbers[T]) take(v []T, step, n int) int {
-	if b.run.n >= longRun {
-		return 0
-	}
-	b.spellOut()
-	from := len(b.values)
-	n = min(n, max(1, pageBytes/b.width()-from))
-	if cap(b.values) < from+n {
-		b.values = append(make([]T, 0, max(from+n, pageBytes/b.width())), b.values...)
-	}
-	b.values = b.values[:from+n]
-	to := b.values[from:]
-	for i := range to {
-		to[i] = v[i*step]
-	}
-	return n
-}
-
-// spellOut turns the run into values.
-func (b *numbers[T]) spellOut() {
-	for v := T(b.run.first); b.run.n > 0; b.run.n-- {
-		b.values = append(b.values, v)
-		v += T(b.run.step)
-	}
-}
-
-// full tells whether the page has reached pageBytes.
-func (b *numbers[T]) full() bool { return len(b.values)*b.width() >= pageBytes }
-
-func (b *numbers[T]) width() int {
-	if b.typ.Kind() == parquet.Int64 {
+// width returns the bytes of a number.
+func (b *buffer) width() int {
+	if k := b.typ.Kind(); k == parquet.Int64 || k == parquet.Double {
 		return 8
 	}
 	return 4
 }
 
-// The methods of a ColumnBuffer that parquet-go's writer calls.
-
-func (b *numbers[T]) Len() int    { return len(b.values) + b.run.n }
-func (b *numbers[T]) Size() int64 { return int64(len(b.values) * b.width()) }
-func (b *numbers[T]) Reset()      { b.values, b.run = b.values[:0], run{} }
-
-// WriteValues accepts no values: extend and take append the numbers.
-func (b *numbers[T]) WriteValues(v []parquet.Value) (int, error) {
+// WriteValues accepts no values: the methods of each buffer append numbers.
+func (b *buffer) WriteValues(v []parquet.Value) (int, error) {
 	if len(v) > 0 {
 		panic("tables: a column of numbers got values")
 	}
 	return 0, nil
 }
 
-func (b *numbers[T]) Page() parquet.Page {
-	if b.run.n == 0 {
-		return b.page(b.values)
+// page returns the page of n numbers, or of a run, whose first and last number data has
+// then: parquet-go takes the bounds from these.
+func (b *buffer) page(n int, data encoding.Values, r run) parquet.Page {
+	values := b.typ.NewPage(b.index, n, data)
+	if !b.levels.optional && r.n == 0 {
+		return values
 	}
-	return &runPage{Page: b.page([]T{T(b.run.first), T(b.run.last())}), run: b.run, typ: b.typ}
+	p := &numberPage{Page: values, rows: int64(n), typ: pageType{b.typ, r, nil, n}}
+	if r.n > 0 {
+		p.rows = int64(r.n)
+	}
+	if b.levels.optional {
+		p.rows, p.nulls, p.typ.levels = int64(b.levels.rows), int64(b.levels.nulls), &b.levels
+	}
+	return p
 }
 
-func (b *numbers[T]) page(v []T) parquet.Page {
-	var data encoding.Values
-	switch v := any(v).(type) {
-	case []int32:
-		data = encoding.Int32Values(v)
-	case []int64:
-		data = encoding.Int64Values(v)
-	}
-	return b.typ.NewPage(b.index, len(v), data)
-}
-
-// runPage is the page of a run. The embedded page holds the first and the last number,
-// from which parquet-go takes the bounds.
-type runPage struct {
+// numberPage is a page whose bytes pageType makes. The embedded page holds the numbers
+// without nulls, or the first and the last of a run.
+type numberPage struct {
 	parquet.Page
-	run run
-	typ parquet.Type
+	rows, nulls int64
+	typ         pageType
 }
 
-func (p *runPage) NumRows() int64     { return int64(p.run.n) }
-func (p *runPage) NumValues() int64   { return int64(p.run.n) }
-func (p *runPage) Type() parquet.Type { return &runType{p.typ, p.run} }
+func (p *numberPage) NumRows() int64     { return p.rows }
+func (p *numberPage) NumValues() int64   { return p.rows }
+func (p *numberPage) NumNulls() int64    { return p.nulls }
+func (p *numberPage) Type() parquet.Type { return &p.typ }
 
-// runType encodes its run and ignores the values that it is given.
-type runType struct {
+// pageType encodes one page: its definition levels, if it has some, then its numbers.
+type pageType struct {
 	parquet.Type
-	run run
+	run    run
+	levels *levels // nil: the column is required
+	n      int     // numbers of the page without a run
 }
 
-// Encode appends the run as DELTA_BINARY_PACKED: a header, then for every 128 numbers
-// after the first a block with the smallest difference of neighbours and four bit
-// widths. All differences are equal, so the widths are 0 and no bits follow.
-func (t *runType) Encode(dst []byte, _ encoding.Values, _ encoding.Encoding) ([]byte, error) {
-	const block, miniBlocks = 128, 4
-	dst = binary.AppendUvarint(dst, block)
-	dst = binary.AppendUvarint(dst, miniBlocks)
-	dst = binary.AppendUvarint(dst, uint64(t.run.n))
-	dst = binary.AppendVarint(dst, t.run.first)
-	one := append(binary.AppendVarint(nil, t.run.step), make([]byte, miniBlocks)...)
-	for left := t.run.n - 1; left > 0; left -= block {
-		dst = append(dst, one...)
+func (t *pageType) Encode(dst []byte, v encoding.Values, enc encoding.Encoding) (_ []byte, err error) {
+	if t.levels != nil {
+		if dst, err = t.levels.append(dst); err != nil {
+			return nil, err
+		}
 	}
-	return dst, nil
+	if t.run.n > 0 {
+		return t.run.append(dst), nil
+	}
+	// Encodings begin at the begin of what they get: it is the room behind the levels.
+	dst = slices.Grow(dst, t.EstimateSize(t.n)+64)
+	numbers, err := t.Type.Encode(dst[len(dst):], v, enc)
+	if n := len(dst) + len(numbers); n <= cap(dst) && (len(numbers) == 0 || &dst[:n][len(dst)] == &numbers[0]) {
+		return dst[:n], err
+	}
+	return append(dst, numbers...), err
 }
 
-// numbersType is the type of a column of numbers. It returns the one buffer of the
-// column.
-type numbersType struct {
+// numberType is the type of a column of numbers. It returns the one buffer of the column.
+type numberType struct {
 	parquet.Type
-	buffer parquet.ColumnBuffer
+	buffer numberBuffer
 }
 
-func (t *numbersType) NewColumnBuffer(int, int) parquet.ColumnBuffer {
+func (t *numberType) NewColumnBuffer(int, int) parquet.ColumnBuffer {
 	t.buffer.Reset()
 	return t.buffer
 }
 
-// numbersField is a field of type numbersType.
-type numbersField struct {
+// numberField is a field of type numberType. It is required: optional.go says why.
+type numberField struct {
 	parquet.Field
-	typ *numbersType
+	typ *numberType
 }
 
-func (f *numbersField) Type() parquet.Type { return f.typ }
+func (f *numberField) Type() parquet.Type { return f.typ }
 
-// numbersRoot is the root of a schema with such fields.
-type numbersRoot struct {
+// Compression returns the codec of a column of floats; nil: that of the file.
+func (f *numberField) Compression() compress.Codec {
+	if b, ok := f.typ.buffer.(interface{ codec() compress.Codec }); ok {
+		return b.codec()
+	}
+	return nil
+}
+
+func (f *numberField) Optional() bool { return false }
+func (f *numberField) Required() bool { return true }
+
+// numberRoot is the root of a schema with such fields.
+type numberRoot struct {
 	parquet.Node
 	fields []parquet.Field
 }
 
-func (r *numbersRoot) Fields() []parquet.Field { return r.fields }
+func (r *numberRoot) Fields() []parquet.Field { return r.fields }
 
-// withNumbers returns the schema with buffers of type numbers for the required,
-// delta-encoded integers at its top level, and these buffers by leaf column.
-func withNumbers(schema *parquet.Schema) (*parquet.Schema, map[int]parquet.ColumnBuffer) {
-	root := &numbersRoot{Node: schema}
-	buffers := map[int]parquet.ColumnBuffer{}
+// newNumberBuffer returns the buffer of leaf column index, whose field is f; nil: it has
+// other values than numbers, or an encoding that is not written here.
+func newNumberBuffer(f parquet.Field, index int) numberBuffer {
+	if !f.Leaf() || f.Repeated() || f.Encoding() == nil {
+		return nil
+	}
+	b := buffer{typ: f.Type(), index: index, levels: levels{optional: f.Optional()}}
+	delta := f.Encoding().Encoding() == parquet.DeltaBinaryPacked.Encoding()
+	split := f.Encoding().Encoding() == parquet.ByteStreamSplit.Encoding()
+	switch kind := f.Type().Kind(); {
+	case delta && kind == parquet.Int32:
+		return &integers[int32]{buffer: b}
+	case delta && kind == parquet.Int64:
+		return &integers[int64]{buffer: b}
+	case split && kind == parquet.Float:
+		return &floats[float32]{buffer: b}
+	case split && kind == parquet.Double:
+		return &floats[float64]{buffer: b}
+	}
+	return nil
+}
+
+// numberColumns are the columns of a schema that have buffers of this package.
+type numberColumns struct {
+	schema   *parquet.Schema      // for parquet-go's writer
+	buffers  map[int]numberBuffer // by leaf column
+	optional []int                // leaf columns that are optional, though schema says that they are required
+}
+
+// numbersOf returns the columns of numbers at the top level of a schema: all of them if the
+// schema has no other columns, else the required integers.
+func numbersOf(schema *parquet.Schema) numberColumns {
+	alone := !slices.ContainsFunc(schema.Fields(), func(f parquet.Field) bool { return newNumberBuffer(f, 0) == nil })
+	root := &numberRoot{Node: schema}
+	columns := numberColumns{buffers: map[int]numberBuffer{}}
 	for _, f := range schema.Fields() {
-		leaf, found := schema.Lookup(f.Name())
-		if found && f.Leaf() && f.Required() && f.Encoding() != nil &&
-			f.Encoding().Encoding() == parquet.DeltaBinaryPacked.Encoding() {
-			var b parquet.ColumnBuffer
-			switch f.Type().Kind() {
-			case parquet.Int32:
-				b = &numbers[int32]{typ: f.Type(), index: leaf.ColumnIndex}
-			case parquet.Int64:
-				b = &numbers[int64]{typ: f.Type(), index: leaf.ColumnIndex}
+		leaf, _ := schema.Lookup(f.Name()) // none of a field that is no leaf, and has no buffer
+		b := newNumberBuffer(f, leaf.ColumnIndex)
+		if alone || b != nil && f.Required() && isInteger(f.Type()) {
+			columns.buffers[leaf.ColumnIndex] = b
+			if f.Optional() {
+				columns.optional = append(columns.optional, leaf.ColumnIndex)
 			}
-			buffers[leaf.ColumnIndex] = b
-			f = &numbersField{f, &numbersType{f.Type(), b}}
+			f = &numberField{f, &numberType{f.Type(), b}}
 		}
 		root.fields = append(root.fields, f)
 	}
-	return parquet.NewSchema(schema.Name(), root), buffers
+	columns.schema = parquet.NewSchema(schema.Name(), root)
+	return columns
 }
+
+func isInteger(t parquet.Type) bool { return t.Kind() == parquet.Int32 || t.Kind() == parquet.Int64 }

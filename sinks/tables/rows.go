@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/parquet-go/parquet-go"
-	"github.com/parquet-go/parquet-go/compress/zstd"
 	"github.com/paulmach/orb/encoding/wkb"
 
 	"entropipe/schemas/codec"
@@ -20,7 +19,7 @@ import (
 //
 //	t.begin(1, size); t.int64(id); t.text(name); …; t.end(1)
 //
-// Required integers go directly to the page of their column (numbers.go). Other
+// Numbers go directly to the page of their column where it has one (numbers.go). Other
 // values are collected in one small slice for each column and passed to parquet-go
 // column by column. Structs as rows cost the same, but would need a pointer for every
 // nullable number, and parquet-go does not delta-encode pointers.
@@ -31,8 +30,10 @@ type tableWriter struct {
 	options []parquet.WriterOption
 	//lint:ignore SA1019 the generic writer wants a type of rows, and these rows have none
 	w          *parquet.Writer // writes the current file
+	tail       tail            // where w writes to
 	columns    []column
-	noSequence bool // sequence is a folder key, so the table has no such column
+	optional   []int // columns that are optional, though w does not know it
+	noSequence bool  // sequence is a folder key, so the table has no such column
 
 	next    int // column of the next value
 	pending int // number of rows in columns
@@ -57,11 +58,13 @@ type groupSize struct{ rows, bytes int64 }
 // column is one leaf column, with the values of the pending rows.
 type column struct {
 	out      *parquet.ColumnWriter
-	n32      *numbers[int32] // page of a required int32 column
-	n64      *numbers[int64] // page of a required int64 column
+	numbers  numberBuffer // page of a column of numbers, which is one of the next four
+	n32      *integers[int32]
+	n64      *integers[int64]
+	f32      *floats[float32]
+	f64      *floats[float64]
 	values   []parquet.Value // pending values of any other column
 	optional int             // definition level of a value; 0: required
-	absent   []parquet.Value // nulls to append in bulk; made on first use
 	// The last text, because the next is nearly always the same.
 	text      string
 	textValue parquet.Value
@@ -91,9 +94,6 @@ func (t *table) pageSize() int {
 	return pageBytes
 }
 
-// compression is shared by all writers: it holds pools.
-var compression = &zstd.Codec{Level: zstd.SpeedFastest}
-
 // newTableWriter returns a writer of table t. Column sequence is left out if it is a
 // folder key, except in rejects, whose files have no folder keys.
 func newTableWriter(t *table, cfg *Config) *tableWriter {
@@ -102,10 +102,11 @@ func newTableWriter(t *table, cfg *Config) *tableWriter {
 	if noSequence {
 		tags = append(tags, parquet.StructTag(`parquet:"-"`, "Sequence"))
 	}
-	schema, buffers := withNumbers(parquet.SchemaOf(t.row, tags...))
+	schema := parquet.SchemaOf(t.row, tags...)
+	numbers := numbersOf(schema)
 	tw := &tableWriter{noSequence: noSequence, limit: groupSize{cfg.RowGroupRows, cfg.RowGroupBytes},
-		degenerateNull: cfg.NullDegenerate}
-	tw.options = []parquet.WriterOption{schema,
+		degenerateNull: cfg.NullDegenerate, optional: numbers.optional}
+	tw.options = []parquet.WriterOption{numbers.schema,
 		parquet.Compression(compression),
 		parquet.PageBufferSize(t.pageSize()),
 		parquet.WriteBufferSize(pageBytes),
@@ -114,12 +115,17 @@ func newTableWriter(t *table, cfg *Config) *tableWriter {
 		parquet.CreatedBy("entropipe", cfg.Version, cfg.Build),
 		parquet.KeyValueMetadata("entropipe.schema", strconv.Itoa(SchemaVersion)),
 		parquet.KeyValueMetadata("entropipe.table", t.name)}
+	if len(tw.optional) > 0 {
+		tw.options = append(tw.options, parquet.DataPageVersion(1))
+	}
 	tw.enc = wkb.NewEncoder(&tw.wkb)
 	for i, path := range schema.Columns() {
 		leaf, _ := schema.Lookup(path...)
-		c := column{optional: int(leaf.MaxDefinitionLevel)}
-		c.n32, _ = buffers[i].(*numbers[int32])
-		c.n64, _ = buffers[i].(*numbers[int64])
+		c := column{optional: int(leaf.MaxDefinitionLevel), numbers: numbers.buffers[i]}
+		c.n32, _ = c.numbers.(*integers[int32])
+		c.n64, _ = c.numbers.(*integers[int64])
+		c.f32, _ = c.numbers.(*floats[float32])
+		c.f64, _ = c.numbers.(*floats[float64])
 		tw.columns = append(tw.columns, c)
 	}
 	return tw
@@ -131,11 +137,12 @@ func newTableWriter(t *table, cfg *Config) *tableWriter {
 // columns in the writer and in the schema that it shares, and the second file after it
 // has path_in_schema "". Close returns a writer's buffers to pools anyway.
 func (t *tableWriter) reset(out io.Writer) {
-	t.w = parquet.NewWriter(out, t.options...)
+	t.tail = tail{out: out}
+	t.w = parquet.NewWriter(&t.tail, t.options...)
 	t.next, t.pending, t.bytes, t.rows, t.group, t.err = 0, 0, 0, 0, groupSize{}, nil
 	for i, c := range t.w.ColumnWriters() {
 		t.columns[i].out = c
-		if t.columns[i].hasNumbers() && t.err == nil {
+		if t.columns[i].numbers != nil && t.err == nil {
 			_, t.err = c.WriteRowValues(nil) // makes the column writer take its buffer
 		}
 	}
@@ -150,7 +157,7 @@ func (t *tableWriter) finish(footer [][2]string) (rows int64, err error) {
 		t.w.SetKeyValueMetadata(kv[0], kv[1])
 	}
 	if t.err == nil {
-		t.err = t.w.Close()
+		t.err = t.close()
 	}
 	for i := range t.columns { // they point into the batch
 		c := &t.columns[i]
@@ -236,53 +243,13 @@ func (t *tableWriter) boolean(v bool)    { t.put(parquet.BooleanValue(v)) }
 // nulls appends a null to each of the next n columns.
 func (t *tableWriter) nulls(n int) {
 	for range n {
-		c := &t.columns[t.next]
-		c.values = append(c.values, parquet.NullValue().Level(0, 0, t.next))
-		t.next++
-	}
-}
-
-// absent appends a null for each of rows rows to each of the next n columns.
-func (t *tableWriter) absent(n, rows int) {
-	for range n {
-		c := &t.columns[t.next]
-		for len(c.absent) < rows {
-			c.absent = append(c.absent, parquet.NullValue().Level(0, 0, t.next))
-		}
-		c.values = append(c.values, c.absent[:rows]...)
-		t.next++
-	}
-}
-
-// floats32 appends a value of the next column for each of v.
-func (t *tableWriter) floats32(v []float32) {
-	c := &t.columns[t.next]
-	for _, x := range v {
-		c.values = append(c.values, parquet.FloatValue(x).Level(0, c.optional, t.next))
-	}
-	t.next++
-}
-
-// floats64 appends a float64 of the next column for each element of v.
-func floats64[T float32 | float64](t *tableWriter, v []T) {
-	c := &t.columns[t.next]
-	for _, x := range v {
-		c.values = append(c.values, parquet.DoubleValue(float64(x)).Level(0, c.optional, t.next))
-	}
-	t.next++
-}
-
-// optionalIntegers appends a value of the next column for each of v, and null for none.
-func optionalIntegers[T int32 | int64](t *tableWriter, v []T, none T, value func(T) parquet.Value) {
-	c := &t.columns[t.next]
-	for _, x := range v {
-		if x == none {
+		if c := &t.columns[t.next]; c.numbers == nil {
 			c.values = append(c.values, parquet.NullValue().Level(0, 0, t.next))
+			t.next++
 		} else {
-			c.values = append(c.values, value(x).Level(0, c.optional, t.next))
+			t.absent(1, 1)
 		}
 	}
-	t.next++
 }
 
 func (t *tableWriter) floatOrNull(v *float64) {
@@ -349,54 +316,3 @@ func (t *tableWriter) pose(p *codec.Pose) {
 	t.bytes += 8 * len(p)
 	t.next++
 }
-
-// repeat32, repeat64, count32 and stride32 append n values of the next column,
-// which is required: v, v, …; from, from+1, …; v[0], v[step], …
-
-func (t *tableWriter) repeat32(v int32, n int)   { extend(t, t.columns[t.next].n32, v, 0, n) }
-func (t *tableWriter) repeat64(v int64, n int)   { extend(t, t.columns[t.next].n64, v, 0, n) }
-func (t *tableWriter) count32(from int32, n int) { extend(t, t.columns[t.next].n32, from, 1, n) }
-
-func (t *tableWriter) stride32(v []int32, step, n int) {
-	c := &t.columns[t.next]
-	t.next++
-	for n > 0 {
-		k := c.n32.take(v, step, n)
-		if n -= k; n > 0 {
-			v = v[k*step:]
-		}
-		if k == 0 || c.n32.full() {
-			t.flushPage(c)
-		}
-	}
-}
-
-// extend appends n numbers, first, first+step, …, to the next column.
-func extend[T integer](t *tableWriter, b *numbers[T], first T, step, n int) {
-	c := &t.columns[t.next]
-	t.next++
-	if !b.extend(first, step, n) {
-		t.flushPage(c)
-		b.extend(first, step, n)
-	}
-	if b.full() {
-		t.flushPage(c)
-	}
-}
-
-// flushPage ends the page that a column of numbers is filling.
-func (t *tableWriter) flushPage(c *column) {
-	if t.err == nil {
-		t.err = c.out.Flush()
-	}
-	if t.err == nil {
-		return
-	}
-	if c.n32 != nil { // dropped values must not accumulate
-		c.n32.Reset()
-	} else {
-		c.n64.Reset()
-	}
-}
-
-func (c *column) hasNumbers() bool { return c.n32 != nil || c.n64 != nil }
