@@ -150,7 +150,6 @@ var unstamped = map[string]int{
 	"truth/publish.jsonl":      3,
 	"truth/ranges.jsonl":       64,
 	"truth/realentropy.jsonl":  1222,
-	"truth/regularisers.jsonl": 32,
 	"truth/robustness.jsonl":   25,
 	"truth/seeding.jsonl":      5,
 	"truth/significance.jsonl": 11,

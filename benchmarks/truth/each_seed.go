@@ -12,7 +12,8 @@ import (
 var seedOfKey = regexp.MustCompile(`\bseed=(\d+)`)
 
 // list returns the cells of the experiment; where cells draw from the first seed, those of
-// every seed, of quick runs those of the first one.
+// every seed, of quick runs those of the first one. The seeds take turns, so that an
+// interrupted sweep has all seeds of what it has.
 func (e *experiment) list(how effort) (cells []cell) {
 	if !e.eachSeed {
 		return e.cells(how)
@@ -21,7 +22,8 @@ func (e *experiment) list(how effort) (cells []cell) {
 	if how == quick {
 		all = seeds[:1]
 	}
-	for _, seed := range all {
+	lists, most := make([][]cell, len(all)), 0
+	for k, seed := range all {
 		withSeed(seed, func() {
 			for _, c := range e.cells(how) {
 				if there[c.key] {
@@ -33,9 +35,17 @@ func (e *experiment) list(how effort) (cells []cell) {
 					withSeed(seed, func() { records, err = run(ctx) })
 					return records, err
 				}
-				cells = append(cells, c)
+				lists[k] = append(lists[k], c)
 			}
 		})
+		most = max(most, len(lists[k]))
+	}
+	for i := range most {
+		for _, list := range lists {
+			if i < len(list) {
+				cells = append(cells, list[i])
+			}
+		}
 	}
 	return cells
 }
@@ -80,7 +90,7 @@ func (e *experiment) overSeeds(records []record) []record {
 func identity(r *record) string {
 	parts := []string{seedOfKey.ReplaceAllString(r.Cell, "")}
 	for _, name := range slices.Sorted(maps.Keys(r.Text)) {
-		if name != "svg" && name != end && name != "setting" {
+		if name != "svg" && name != "curve" && name != end && name != "setting" {
 			parts = append(parts, name+"="+r.Text[name])
 		}
 	}

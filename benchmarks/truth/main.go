@@ -50,7 +50,7 @@ var experiments = []*experiment{
 	pairs,
 	breakdown,
 	breakEven,
-	regularisers,
+	tradeoff, netSweeps, lessons,
 	denoise,
 	perturb,
 	baselines,

@@ -24,7 +24,7 @@ var designs = []string{"seed", "keys", "dim", "block", "parameter"}
 // values in where, "name=value" each. A record that holds a value for each seed gives one
 // unit a seed. Two figures of units with the same name were measured on the same draw.
 func (s sheet) unitsOf(experiment, figure string, where ...string) units {
-	found, named := units{}, map[string]bool{end: true, "setting": true, "printed": true}
+	found, named := units{}, map[string]bool{end: true, "setting": true, "printed": true, "curve": true}
 	for _, w := range where {
 		name, _, _ := strings.Cut(w, "=")
 		named[name] = true

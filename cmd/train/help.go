@@ -18,7 +18,10 @@ Examples:
   entropipe train cow.ndjson dog.ndjson --mode perturb --ops maxima2d,hull2d --out sketch.safetensors
   entropipe train synthetic --mode denoise --ops maxima3d --seed 42 --out denoise.safetensors
   entropipe train scans/ --steps 2000 --out lidar.safetensors --resume
-  entropipe train scans/ --mode seed --out seeds.safetensors`
+  entropipe train scans/ --mode seed --out seeds.safetensors
+  entropipe train scans/ --ops hull2d --as-printed --out printed.safetensors
+  entropipe train scans/ --ops hull2d --regulariser H_diff --anchors 32 --alpha 5 --lambda 0.1 --out balls.safetensors
+  entropipe train scans/ --ops hull2d --regulariser H_soft --tau 0.01 --out cells.safetensors`
 }
 
 // HelpLines describes the arguments and flags of train.
@@ -28,7 +31,8 @@ func (Command) HelpLines() map[string]string {
 
 		"mode":        "Mode of the stage that the model is for.",
 		"ops":         "Operators of the model; default: hull2d (perturb), maxima2d (denoise), hull3d (seed).",
-		"regulariser": "Entropy that is lowered beside the task; hdiff and hsoft are for comparison.",
+		"regulariser": "Entropy that is lowered beside the task; H_diff (balls) and H_soft (cells) are the paper's.",
+		"as-printed":  "Train by the paper's protocol: H_diff, sigma 0.1, lambda 0.1, batch 32, 200 epochs.",
 		"sigma":       "Largest displacement of a coordinate; 0: 1 % of the extent, to denoise three times the noise.",
 		"directions":  "Number of directions of a seed model, at least 24.",
 		"out":         "File of the model; its card and, except for seed, history and curves are put beside it.",
@@ -37,7 +41,10 @@ func (Command) HelpLines() map[string]string {
 		"seed":      "Seed of all random numbers: the same seed and data make the same model.",
 		"batch":     "Number of clouds of a step.",
 		"points":    "Number of points of a cloud.",
-		"lambda":    "Weight of the regulariser.",
+		"lambda":    "Weight of the regulariser, the paper's lambda.",
+		"anchors":   "Number of anchors of H_diff, the paper's K.",
+		"alpha":     "Sharpness of H_diff's assignments, the paper's alpha; 0: from 10 to 5, as printed.",
+		"tau":       "Last temperature of F and H_soft, the paper's tau; the first is 0.01.",
 		"tolerance": "Error, in frame diagonals, up to which a model is kept (perturb; mean over held-out frames).",
 		"noise":     "Standard deviation of the added noise (denoise); 0: a 300th of the extent.",
 		"resume":    "Continue from the checkpoint that an interrupted training of the same FILE left.",

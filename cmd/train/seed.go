@@ -64,7 +64,7 @@ func (c *Command) checkSeed() error {
 	if c.Resume {
 		return mistake.NewUsage(errors.New("--resume: fitting directions takes seconds, and leaves no checkpoint"))
 	}
-	return errors.Join(command.CheckAmount("directions", c.Directions, 24, 1024),
+	return errors.Join(c.checkPrinted(), command.CheckAmount("directions", c.Directions, 24, 1024),
 		command.CheckAmount("frames", c.Frames, 1, 1<<20))
 }
 

@@ -32,7 +32,8 @@ type Command struct {
 
 	Mode        string  `enum:"perturb,denoise,seed" default:"perturb" group:"Model"`
 	Ops         string  `placeholder:"hull2d,…" group:"Model"`
-	Regulariser string  `enum:"F,hdiff,hsoft,none" default:"F" group:"Model"`
+	Regulariser string  `enum:"F,H_diff,H_soft,none,hdiff,hsoft" default:"F" group:"Model"`
+	AsPrinted   bool    `group:"Model"`
 	Sigma       float64 `default:"0" group:"Model" more:"yes"`
 	Directions  int     `default:"32" group:"Model" more:"yes"`
 	Out         string  `required:"" placeholder:"FILE.safetensors" group:"Model"`
@@ -42,6 +43,9 @@ type Command struct {
 	Batch     int     `default:"8" group:"Training" more:"yes"`
 	Points    int     `default:"2048" group:"Training" more:"yes"`
 	Lambda    float64 `default:"0.01" group:"Training" more:"yes"`
+	Anchors   int     `default:"16" group:"Training" more:"yes"`
+	Alpha     float64 `default:"0" group:"Training" more:"yes"`
+	Tau       float64 `default:"0.0005" group:"Training" more:"yes"`
 	Tolerance float64 `default:"0.0025" group:"Training" more:"yes"`
 	Noise     float64 `default:"0" group:"Training" more:"yes"`
 	Resume    bool    `group:"Training"`
@@ -70,6 +74,11 @@ func (c *Command) Run(e *command.Env) error {
 	if err != nil {
 		return err
 	}
+	if c.AsPrinted {
+		printed := train.AsPrinted(cfg.Ops[0], data)
+		printed.Ops, printed.Points, printed.Seed, printed.Workers = cfg.Ops, cfg.Points, cfg.Seed, cfg.Workers
+		cfg, c.Steps = printed, printed.Steps
+	}
 	t, err := c.begin(cfg, data)
 	if err != nil {
 		return err
@@ -96,12 +105,13 @@ func (c *Command) Run(e *command.Env) error {
 // config turns flags into settings and the dimensions that the operators ask
 // for.
 func (c *Command) config() (cfg train.Config, dims int, err error) {
-	if err := errors.Join(c.Check(), c.checkOps()); err != nil {
+	if err := errors.Join(c.Check(), c.checkOps(), c.checkPrinted()); err != nil {
 		return cfg, 0, err
 	}
-	cfg = train.Config{Mode: c.Mode, Regulariser: train.Regulariser(c.Regulariser), Steps: c.Steps, Seed: c.Seed,
+	cfg = train.Config{Mode: c.Mode, Regulariser: regulariser(c.Regulariser), Steps: c.Steps, Seed: c.Seed,
 		Batch: c.Batch, Points: c.Points,
-		Sigma: c.Sigma, Lambda: c.Lambda, Tolerance: c.Tolerance, Workers: cmp.Or(c.Workers, runtime.GOMAXPROCS(0))}
+		Sigma: c.Sigma, Lambda: c.Lambda, Anchors: c.Anchors, Alpha: c.Alpha, Tau: c.Tau, Tolerance: c.Tolerance,
+		Workers: cmp.Or(c.Workers, runtime.GOMAXPROCS(0))}
 	if c.Mode == models.Denoise && c.Noise > 0 {
 		cfg.Noise = train.Noise{Sigma: c.Noise, Outliers: 0.01, Reach: 8}
 	}
@@ -116,6 +126,36 @@ func (c *Command) config() (cfg train.Config, dims int, err error) {
 	return cfg, dims, nil
 }
 
+// regulariser returns the regulariser of a name. Models keep the names without the
+// paper's underscore.
+func regulariser(name string) train.Regulariser {
+	return train.Regulariser(strings.ReplaceAll(strings.ReplaceAll(name, "H_d", "hd"), "H_s", "hs"))
+}
+
+// checkPrinted refuses what --as-printed sets itself.
+func (c *Command) checkPrinted() error {
+	if !c.AsPrinted {
+		return nil
+	}
+	var set []string
+	for _, f := range []struct {
+		flag  string
+		other bool
+	}{{"--mode", c.Mode != models.Perturb},
+		{"--regulariser", c.Regulariser != "F" && regulariser(c.Regulariser) != train.HDiff},
+		{"--sigma", c.Sigma != 0}, {"--steps", c.Steps != 2000}, {"--batch", c.Batch != 8},
+		{"--lambda", c.Lambda != 0.01}, {"--anchors", c.Anchors != 16}, {"--alpha", c.Alpha != 0}} {
+		if f.other {
+			set = append(set, f.flag)
+		}
+	}
+	if set == nil {
+		return nil
+	}
+	return mistake.NewUsage(fmt.Errorf("--as-printed is the paper's protocol and sets %s itself: leave out one or the "+
+		"other", strings.Join(set, ", ")))
+}
+
 // Check returns all mistakes of the flags, joined, each a mistake.Usage.
 func (c *Command) Check() error {
 	if filepath.Ext(c.Out) != ".safetensors" {
@@ -124,12 +164,16 @@ func (c *Command) Check() error {
 	for _, f := range []struct {
 		flag  string
 		value float64
-	}{{"sigma", c.Sigma}, {"lambda", c.Lambda}, {"tolerance", c.Tolerance}, {"noise", c.Noise}} {
+	}{{"sigma", c.Sigma}, {"lambda", c.Lambda}, {"tolerance", c.Tolerance}, {"noise", c.Noise}, {"alpha", c.Alpha}} {
 		if !(f.value >= 0 && f.value <= math.MaxFloat32) {
 			return mistake.NewUsage(fmt.Errorf("--%s %v: want a number from 0 on", f.flag, f.value))
 		}
 	}
+	if !(c.Tau > 0 && c.Tau <= 1) {
+		return mistake.NewUsage(fmt.Errorf("--tau %v: want a number above 0, at most 1", c.Tau))
+	}
 	return errors.Join(
+		command.CheckAmount("anchors", c.Anchors, 1, 1<<12),
 		command.CheckAmount("steps", c.Steps, 1, math.MaxInt32),
 		command.CheckAmount("batch", c.Batch, 1, 1<<12),
 		command.CheckAmount("points", c.Points, 4, 1<<20),
@@ -231,19 +275,44 @@ func (c *Command) command() string {
 	if c.Source[0] == "synthetic" {
 		args = append(args, "--kind", c.Kind)
 	}
-	args = append(args, "--mode", c.Mode, "--ops", c.Ops, "--regulariser", c.Regulariser)
+	args = append(args, "--mode", c.Mode, "--ops", c.Ops)
+	if c.AsPrinted {
+		args = append(args, "--as-printed", "--seed", fmt.Sprint(c.Seed), "--points", fmt.Sprint(c.Points), "--frames",
+			fmt.Sprint(c.Frames))
+		return strings.Join(append(args, c.stream()...), " ")
+	}
+	args = append(args, "--regulariser", c.Regulariser)
+	for _, f := range []struct {
+		flag  string
+		value any
+		other bool
+	}{{"anchors", c.Anchors, c.Anchors != 16}, {"alpha", c.Alpha, c.Alpha != 0}, {"tau", c.Tau, c.Tau != 0.0005}} {
+		if f.other {
+			args = append(args, "--"+f.flag, fmt.Sprint(f.value))
+		}
+	}
 	for _, f := range []struct {
 		flag  string
 		value any
 	}{{"sigma", c.Sigma}, {"steps", c.Steps}, {"seed", c.Seed}, {"batch", c.Batch}, {"points", c.Points},
 		{"lambda", c.Lambda},
-		{"tolerance", c.Tolerance}, {"noise", c.Noise}, {"frames", c.Frames}, {"dataset", c.Dataset},
-		{"sensor", c.Sensor}} {
+		{"tolerance", c.Tolerance}, {"noise", c.Noise}, {"frames", c.Frames}} {
 		if text := fmt.Sprint(f.value); text != "" && text != "0" {
 			args = append(args, "--"+f.flag, text)
 		}
 	}
-	return strings.Join(append(args, "--out", filepath.Base(c.Out)), " ")
+	return strings.Join(append(args, c.stream()...), " ")
+}
+
+// stream is the end of the command line: which frames the model is for, and its file.
+func (c *Command) stream() (args []string) {
+	if c.Dataset != "" {
+		args = append(args, "--dataset", c.Dataset)
+	}
+	if c.Sensor != "" {
+		args = append(args, "--sensor", c.Sensor)
+	}
+	return append(args, "--out", filepath.Base(c.Out))
 }
 
 func writeWith(path string, write func(io.Writer) error) error {

@@ -15,6 +15,7 @@ const checkpointFormat = "entropynet-checkpoint/1"
 type state struct {
 	Step     int       `json:"step"`
 	Waited   int       `json:"waited"`
+	Bar      float64   `json:"bar"`
 	BestStep int       `json:"best_step"` // 0: none yet
 	Best     Judgement `json:"best"`
 	Records  []Record  `json:"records"`
@@ -51,7 +52,7 @@ func (t *Trainer) Save(path string) error {
 	if err != nil {
 		return err
 	}
-	rest, err := json.Marshal(state{t.step, t.waited, t.best.step, t.best.judgement, t.records})
+	rest, err := json.Marshal(state{t.step, t.waited, t.bar, t.best.step, t.best.judgement, t.records})
 	if err != nil {
 		return err
 	}
@@ -102,7 +103,7 @@ func (t *Trainer) restore(f *safetensors.File) error {
 	if s.Step < 0 || s.Step > t.cfg.Steps {
 		return fmt.Errorf("state has step %d of %d", s.Step, t.cfg.Steps)
 	}
-	t.step, t.waited, t.records = s.Step, s.Waited, s.Records
+	t.step, t.waited, t.bar, t.records = s.Step, s.Waited, s.Bar, s.Records
 	if s.BestStep > 0 {
 		now := t.current()
 		t.best = now.clone()

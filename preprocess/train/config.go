@@ -34,6 +34,10 @@ func ParseProblem(name string) (entropy.Problem, bool) {
 
 // Config is the configuration of a training. A field that is 0 gets its default,
 // which its comment names. The result depends on all fields but Workers.
+//
+// Plateau chooses the model by the held-out loss, as the paper does, instead: the model
+// of the least loss is kept, and a judgement counts against Patience unless its loss is
+// below the last one that counted by more than this share of it.
 type Config struct {
 	Mode        string // models.Perturb or models.Denoise
 	Ops         []entropy.Problem
@@ -45,10 +49,15 @@ type Config struct {
 	Sigma       float64 // bound of a displacement, in the frames' units: 1/100 of their extent, or what Noise asks for
 	Lambda      float64 // weight of the regulariser: 1e-2
 	Witnesses   int     // witnesses of F: 32
+	Anchors     int     // anchors of HDiff, the paper's k: 16, at most a quarter of the first frame's points
+	HalfSpaces  int     // half-spaces of HSoft: 8
+	Alpha       float64 // sharpness of HDiff's assignments throughout; 0: from 10 to 5, as the paper anneals it
+	Tau         float64 // last temperature of F and HSoft, the first is 1e-2: 5e-4
 	Noise       Noise   // for Denoise: 1/300 of the extent, 1 % outliers within 8 deviations
 	Every       int     // steps between two judgements: 100
 	Patience    int     // judgements in a row without a better one that end the training: 10
 	Tolerance   float64 // for Perturb: tolerated mean error of the answers, in diagonals of the frame: 0.0025
+	Plateau     float64 // see below; 0: judgements compare entropy and error, or F1
 	Workers     int     `json:"-"`
 }
 
@@ -59,10 +68,8 @@ const (
 	gradientNorm = 1.0
 	dropoutRate  = 0.1
 
-	tauFirst, tauLast     = 1e-2, 5e-4
+	tauFirst              = 1e-2
 	alphaFirst, alphaLast = 10.0, 5.0
-	anchorCount           = 16
-	halfSpaceCount        = 8
 )
 
 // withDefaults returns c with defaults in place of zeros, or what is wrong with c.
@@ -73,11 +80,14 @@ func (c Config) withDefaults(d *Data) (Config, error) {
 	set(&c.Points, 2048)
 	set(&c.Lambda, 1e-2)
 	set(&c.Witnesses, 32)
+	set(&c.Anchors, 16)
+	set(&c.HalfSpaces, 8)
+	set(&c.Tau, 5e-4)
 	set(&c.Every, 100)
 	set(&c.Patience, 10)
 	set(&c.Tolerance, 0.0025)
 	set(&c.Workers, 1)
-	extent := d.extent()
+	extent := d.Extent()
 	if c.Mode == models.Denoise {
 		set(&c.Noise, Noise{Sigma: extent / 300, Outliers: 0.01, Reach: 8})
 		set(&c.Sigma, 3*c.Noise.Sigma)
@@ -85,6 +95,18 @@ func (c Config) withDefaults(d *Data) (Config, error) {
 		set(&c.Sigma, extent/100)
 	}
 	return c, c.check(d)
+}
+
+// AsPrinted returns the paper's protocol for the frames of d: batches of 32 clouds, 200
+// epochs, H_diff of 16 anchors with alpha from 10 to 5 and a weight of 0.1, displacements of
+// at most a tenth of the extent, the model of the least held-out loss. Training ends after
+// ten evaluations, one in ten epochs, none of which lowers that loss by more than 1 %.
+func AsPrinted(op entropy.Problem, d *Data) Config {
+	const batch, epochs, every = 32, 200, 10
+	epoch := max(1, (len(d.Learn)+batch-1)/batch)
+	return Config{Mode: models.Perturb, Ops: []entropy.Problem{op}, Regulariser: HDiff, Steps: epochs * epoch,
+		Batch: batch, Sigma: d.Extent() / 10, Lambda: 0.1, Anchors: 16, Every: every * epoch, Patience: 10,
+		Plateau: 0.01}
 }
 
 func set[T comparable](v *T, to T) {
@@ -105,6 +127,12 @@ func (c *Config) check(d *Data) error {
 	case c.Steps < 1 || c.Batch < 1 || c.Points < leastPoints || c.Witnesses < 2 || c.Every < 1 || c.Patience < 1:
 		return fmt.Errorf("one of steps %d, batch %d, points %d, witnesses %d, every %d, patience %d is too small",
 			c.Steps, c.Batch, c.Points, c.Witnesses, c.Every, c.Patience)
+	case c.Anchors < 1 || c.HalfSpaces < 1 || c.HalfSpaces > entropy.MaxHalfSpaces:
+		return fmt.Errorf("anchors %d must be at least 1, half-spaces %d from 1 to %d", c.Anchors, c.HalfSpaces,
+			entropy.MaxHalfSpaces)
+	case !(c.Alpha >= 0) || !(c.Tau > 0) || !(c.Plateau >= 0 && c.Plateau < 1):
+		return fmt.Errorf("alpha %v must be at least 0, tau %v above 0, plateau %v from 0 to below 1", c.Alpha, c.Tau,
+			c.Plateau)
 	case !(c.Sigma > 0) || !(c.Lambda >= 0) || !(c.Tolerance > 0):
 		return fmt.Errorf("sigma %v, lambda %v and tolerance %v must be numbers above 0 (a frame of equal points "+
 			"has no extent)", c.Sigma, c.Lambda, c.Tolerance)

@@ -124,8 +124,8 @@ func (c *Collector) Data() (*Data, error) {
 	return d, nil
 }
 
-// extent returns the mean over the frames of their boxes' longest sides.
-func (d *Data) extent() float64 {
+// Extent returns the mean over the frames to learn from of their boxes' longest sides.
+func (d *Data) Extent() float64 {
 	sum := 0.0
 	for _, f := range d.Learn {
 		longest := 0.0

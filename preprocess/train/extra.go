@@ -16,12 +16,12 @@ func (t *Trainer) beginExtra(r *rand.Rand) {
 	c := t.firstFrame()
 	switch t.cfg.Regulariser {
 	case HDiff:
-		k := min(anchorCount, max(1, c.Len()/4))
+		k := min(t.cfg.Anchors, max(1, c.Len()/4))
 		for _, a := range clusterCentres(c, k, r) {
 			t.extra = append(t.extra, float32(a[0]), float32(a[1]), float32(a[2]))
 		}
 	case HSoft:
-		for _, h := range entropy.PrincipalHalves(c, halfSpaceCount) {
+		for _, h := range entropy.PrincipalHalves(c, t.cfg.HalfSpaces) {
 			t.extra = append(t.extra, float32(h.W[0]), float32(h.W[1]), float32(h.W[2]), float32(h.B))
 		}
 	}

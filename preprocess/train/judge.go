@@ -26,13 +26,22 @@ type Judgement struct {
 	F1       float64 `json:"f1"`     // F1 of the maxima of the moved frame
 	Tolerant float64 `json:"f1_tolerant"`
 
+	// With Config.Plateau: the loss of the moved frames, and its regulariser, both with the
+	// weight and the temperatures of the last step, so that judgements compare.
+	Loss        float64 `json:"loss,omitempty"`
+	Regulariser float64 `json:"regulariser,omitempty"`
+
 	Best bool `json:"best"` // no earlier judgement was better
 }
 
 // better reports whether j is better than o. In mode perturb, a tolerated mean error
 // beats a larger one, less entropy decides between two tolerated errors, and less
-// error between two others. In mode denoise F1 decides, then Tolerant.
+// error between two others. In mode denoise F1 decides, then Tolerant. With
+// Config.Plateau the loss alone decides.
 func (j *Judgement) better(o *Judgement, c *Config) bool {
+	if c.Plateau > 0 {
+		return j.Loss < o.Loss
+	}
 	if c.Mode == models.Denoise {
 		return j.F1 > o.F1 || j.F1 == o.F1 && j.Tolerant > o.Tolerant
 	}
@@ -60,16 +69,43 @@ func (t *Trainer) judge() (Judgement, error) {
 	each := make([]Judgement, frames)
 	mat.Tiles(frames, 1, t.cfg.Workers, func(i, _ int) {
 		f := &t.data.Judge[i*len(t.data.Judge)/frames]
-		each[i] = judgeFrame(&t.cfg, n, f, rand.New(rand.NewPCG(t.cfg.Seed, 1<<63+uint64(i))))
+		each[i] = t.judgeFrame(n, f, rand.New(rand.NewPCG(t.cfg.Seed, 1<<63+uint64(i))))
 	})
 	j := mean(each)
 	if j.Best = t.best.params == nil || j.better(&t.best.judgement, &t.cfg); j.Best {
 		k.judgement = j
-		t.best, t.waited = k.clone(), 0
-	} else if 5*t.step > 2*t.cfg.Steps {
+		t.best = k.clone()
+	}
+	gained := j.Best
+	if t.cfg.Plateau > 0 {
+		gained = t.bar == 0 || j.Loss < t.bar*(1-t.cfg.Plateau)
+	}
+	switch {
+	case gained:
+		t.waited, t.bar = 0, j.Loss
+	case 5*t.step > 2*t.cfg.Steps:
 		t.waited++
 	}
 	return j, nil
+}
+
+// heldOutLoss sets the loss of a held-out frame and of what the network made of it.
+func (t *Trainer) heldOutLoss(j *Judgement, f *Frame, original, moved geom.Cloud[float32]) {
+	var o objective
+	lo, hi := f.Lo, f.Hi
+	if t.cfg.Mode == models.Denoise {
+		lo, hi = boxOf(original)
+	}
+	normalised(&o.original, original, lo, hi)
+	normalised(&o.clean, f.Cloud, lo, hi)
+	normalised(&o.moved, moved, lo, hi)
+	o.prepare(&t.cfg, t.data.Dims)
+	resize(&o.grad, o.original)
+	j.Loss = o.taskLoss(&t.cfg, t.directions, t.data.Dims)
+	if last := planOf(&t.cfg, t.cfg.Steps-1); t.cfg.Regulariser != None && last.lambda > 0 {
+		o.regularise(t, last)
+		j.Loss, j.Regulariser = j.Loss+last.lambda*o.regulariser, o.regulariser
+	}
 }
 
 func mean(each []Judgement) (j Judgement) {
@@ -78,12 +114,13 @@ func mean(each []Judgement) (j Judgement) {
 		j.Before, j.After = j.Before+w*e.Before, j.After+w*e.After
 		j.Error, j.Worst = j.Error+w*e.Error, max(j.Worst, e.Worst)
 		j.Raw, j.F1, j.Tolerant = j.Raw+w*e.Raw, j.F1+w*e.F1, j.Tolerant+w*e.Tolerant
+		j.Loss, j.Regulariser = j.Loss+w*e.Loss, j.Regulariser+w*e.Regulariser
 	}
 	return j
 }
 
-func judgeFrame(c *Config, n *net.Net, f *Frame, r *rand.Rand) Judgement {
-	mover := net.Mover[float32]{Net: n}
+func (t *Trainer) judgeFrame(n *net.Net, f *Frame, r *rand.Rand) Judgement {
+	c, mover := &t.cfg, net.Mover[float32]{Net: n}
 	cloud := f.Cloud
 	if c.Mode == models.Denoise {
 		cloud = geom.Cloud[float32]{}
@@ -105,7 +142,11 @@ func judgeFrame(c *Config, n *net.Net, f *Frame, r *rand.Rand) Judgement {
 		}
 		each = append(each, j)
 	}
-	return mean(each)
+	j := mean(each)
+	if c.Plateau > 0 {
+		t.heldOutLoss(&j, f, cloud, moved)
+	}
+	return j
 }
 
 // hard returns G with witnesses chosen for the cloud.

@@ -47,7 +47,8 @@ type Trainer struct {
 	halves                        []entropy.HalfSpace
 
 	best    keep
-	waited  int // judgements since the best one
+	waited  int     // judgements since the last that gained
+	bar     float64 // held-out loss of that one
 	records []Record
 }
 

@@ -359,7 +359,7 @@ func TestTrainingLowersEntropyWithinTolerance(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := judgeFrame(&tr.cfg, n, &d.Judge[0], rand.New(rand.NewPCG(1, 1))); got.Error > 2*tr.cfg.Tolerance {
+	if got := tr.judgeFrame(n, &d.Judge[0], rand.New(rand.NewPCG(1, 1))); got.Error > 2*tr.cfg.Tolerance {
 		t.Errorf("the model kept errs by %v", got.Error)
 	}
 }

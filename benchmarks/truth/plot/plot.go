@@ -35,6 +35,9 @@ type Series struct {
 	Line   bool // join the points in their order
 	Dashed bool
 	Labels []string // text beside each point, or none
+
+	// Ends of the points' intervals along each axis, or none.
+	XSpans, YSpans [][2]float64
 }
 
 // Panel is a pair of axes with series.
@@ -55,6 +58,7 @@ const style = `<style>
 svg{--ink:#222;--faint:#9a9a9a;--rule:#e4e4e4;--c0:#1f5fa8;--c1:#c2571a;--c2:#3b7d3b;--c3:#7a4ea3;--c4:#8a6d1d}
 @media (prefers-color-scheme:dark){svg{--ink:#ddd;--faint:#888;--rule:#383838;--c0:#7fb2ee;--c1:#f0a06a;--c2:#86c986;--c3:#c3a1e8;--c4:#d9bd6a}}
 text{fill:var(--ink);font:12px sans-serif}.t{font-weight:bold}.a{stroke:var(--faint);fill:none}.g{stroke:var(--rule);fill:none}
+.w{fill:none;stroke-width:1;stroke-opacity:.55}
 .p{fill:none;stroke-linecap:round;stroke-width:3.4;stroke-opacity:.6}.l{fill:none;stroke-width:1.6}.d{stroke-dasharray:5 4}
 .s0{stroke:var(--c0)}.s1{stroke:var(--c1)}.s2{stroke:var(--c2)}.s3{stroke:var(--c3)}.s4{stroke:var(--c4)}
 .f0{fill:var(--c0)}.f1{fill:var(--c1)}.f2{fill:var(--c2)}.f3{fill:var(--c3)}.f4{fill:var(--c4)}
@@ -152,6 +156,7 @@ func (s *Series) draw(b *strings.Builder, colour int, x, y Axis, px, py func(flo
 				html.EscapeString(s.Labels[i]))
 		}
 	}
+	s.drawSpans(b, colour, x, y, px, py)
 	class := "p"
 	if s.Line {
 		class = "l"
@@ -161,6 +166,28 @@ func (s *Series) draw(b *strings.Builder, colour int, x, y Axis, px, py func(flo
 	}
 	fmt.Fprintf(b, `<path class="%s s%d" d="%s"/>`+"\n", class, colour, path.String())
 }
+
+// drawSpans draws the intervals of the points, cut at the ends of the axes.
+func (s *Series) drawSpans(b *strings.Builder, colour int, x, y Axis, px, py func(float64) float64) {
+	var path strings.Builder
+	for i := range s.X {
+		if !x.shows(s.X[i]) || !y.shows(s.Y[i]) {
+			continue
+		}
+		if i < len(s.XSpans) {
+			fmt.Fprintf(&path, "M%.1f %.1fH%.1f", px(x.cut(s.XSpans[i][0])), py(s.Y[i]), px(x.cut(s.XSpans[i][1])))
+		}
+		if i < len(s.YSpans) {
+			fmt.Fprintf(&path, "M%.1f %.1fV%.1f", px(s.X[i]), py(y.cut(s.YSpans[i][0])), py(y.cut(s.YSpans[i][1])))
+		}
+	}
+	if path.Len() > 0 {
+		fmt.Fprintf(b, `<path class="w s%d" d="%s"/>`+"\n", colour, path.String())
+	}
+}
+
+// cut returns the value of the axis that is nearest to v.
+func (a Axis) cut(v float64) float64 { return max(a.Low, min(v, a.High)) }
 
 // fit returns the axis with ends: its own, or those of the data.
 func (a Axis) fit(series []Series, of func(Series) []float64) Axis {

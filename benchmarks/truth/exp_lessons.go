@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+
+	"entropipe/algos/geom"
+	"entropipe/benchmarks/rig"
+	"entropipe/preprocess/net"
+)
+
+var lessons = &experiment{
+	eachSeed: true,
+	name:     "lessons",
+	title:    "Does a longer training make another network?",
+	claim: "The trainings of [the other page](tradeoff.md) are smaller than the paper's may have been. Here the " +
+		"printed setting on the square is trained again with twice the clouds, so with twice the steps in as many " +
+		"epochs, and both networks are tested on the same frames of 10,000 points.",
+	cells: lessonCells,
+	columns: rig.Table[*record]{
+		text("training", "training"), value("steps", "steps", "%.0f"), value("epochs", "epochs", "%.0f"),
+		overSeeds("fall, %", "fall", "%.1f", 100), overSeeds("hull error, %", "error", "%.3f", 100),
+		overSeeds("held-out loss", "loss", "%.4f", 1), overSeeds("held-out H_diff", "hdiff", "%.3f", 1),
+	},
+	verdict: lessonVerdict,
+}
+
+func lessonCells(how effort) (cells []cell) {
+	f := planarFamilies[0]
+	for _, name := range []string{"as it is", "twice the steps"} {
+		size := tradeoffSize{10000, 2, lessonOf(how)}
+		if name != "as it is" {
+			size.lesson.frames *= 2
+		}
+		if how == quick {
+			size.points, size.lesson.epochs = 200, 6
+		}
+		key := fmt.Sprintf("%s %s n=%d tests=%d %s seed=%d", f.name, name, size.points, size.tests, size.lesson.key(),
+			seeds[0])
+		cells = append(cells, cell{key, func(ctx context.Context) ([]record, error) {
+			l := asPrinted(f, size.points, seeds[0], size.lesson)
+			n, t, err := l.run(ctx)
+			if err != nil {
+				return nil, err
+			}
+			frames, before := testFrames(f, size)
+			mover := net.Mover[float32]{Net: n}
+			r := record{Text: map[string]string{"training": name},
+				Values: map[string]float64{"hdiff": t.Best().Regulariser}}
+			r.putTest(testOf(frames, before, func(_ int, c geom.Cloud[float32]) geom.Cloud[float32] {
+				return mover.Move(c)
+			}))
+			l.put(&r, t)
+			return []record{r}, nil
+		}})
+	}
+	return cells
+}
+
+func lessonVerdict(records []record) string {
+	var b strings.Builder
+	_, of := grouped(records, "training")
+	short, long := of["as it is"], of["twice the steps"]
+	if len(short) == 0 || len(long) == 0 {
+		return "One of the two trainings is not measured."
+	}
+	for _, figure := range []struct {
+		name, title string
+		scale       float64
+	}{{"fall", "fall of the entropy, percentage points", 100}, {"error", "error of the hull, percentage points", 100}} {
+		a, c := units(long[0].seedsOf(figure.name)), units(short[0].seedsOf(figure.name))
+		d := a.less(c).values()
+		mean, half := interval(d)
+		if len(d) == 0 {
+			mean = long[0].Values[figure.name] - short[0].Values[figure.name]
+		}
+		word := "which the interval does not tell from 0"
+		if half > 0 && math.Abs(mean) > half {
+			word = "beyond its interval"
+		}
+		fmt.Fprintf(&b, "* %s: twice the steps change it by %+.3f ± %.3f (%d seeds, paired), %s.\n", figure.title,
+			figure.scale*mean, figure.scale*half, max(len(d), 1), word)
+	}
+	return b.String()
+}
