@@ -1,14 +1,13 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math"
-	"os"
 	"slices"
 	"strings"
 
+	"entropipe/algos/entropy"
 	"entropipe/algos/geom"
 	"entropipe/algos/geomtest"
 	"entropipe/algos/hull"
@@ -28,9 +27,7 @@ var hulls = &experiment{
 		"the noise of the parabola is read both as a deviation and as a variance of 0.01. Methods in plain Go: the " +
 		"monotone chain, quickhull, Akl and Toussaint's octagon, Chan's algorithm of 1996, Kirkpatrick and Seidel's " +
 		"as Afshani, Barbay and Chan improved it, and row filters from 32 even directions or from the last frame's " +
-		"hull. The network is trained by the paper's protocol, H_diff with σ = 0.1 and λ = 0.1, on frames of the " +
-		"family that no line is measured on. Means over 5 seeds with 95 % intervals; times are the least of several " +
-		"turns.",
+		"hull. Means over 5 seeds with 95 % intervals; times are the least of several turns.",
 	timed: true,
 	cells: hullsCells,
 	columns: rig.Table[*record]{
@@ -52,63 +49,37 @@ type streamOf struct {
 	name   string
 	frames func(seed uint64) ([]geom.Cloud[float32], error)
 	still  bool // frames are not of one scene: there is no last one
-
-	// learn returns frames to train on, apart from those of every seed.
-	learn func(count int, first uint64) ([]geom.Cloud[float32], error)
 }
 
-type hullsSize struct {
-	points, drawings, repeats int
-	lesson                    lessonSize
-}
-
-// lessonFrames returns how frames to learn from are made.
-func (p planar) lessonFrames(points int) func(count int, first uint64) ([]geom.Cloud[float32], error) {
-	return func(count int, first uint64) ([]geom.Cloud[float32], error) {
-		return boxed(p.frames(count, points, first)), nil
-	}
-}
-
-// laterDrawings returns drawings behind the first ones, which are for tests.
-func laterDrawings(first int) func(count int, _ uint64) ([]geom.Cloud[float32], error) {
-	return func(count int, _ uint64) ([]geom.Cloud[float32], error) {
-		all, err := drawings(first + count)
-		if err != nil || len(all) < first+5 {
-			return nil, cmp.Or(err, os.ErrNotExist)
-		}
-		return boxed(all[first:]), nil
-	}
-}
+type hullsSize struct{ points, drawings, steps, repeats int }
 
 func hullsCells(how effort) (cells []cell) {
-	size := hullsSize{10000, 60, 7, lessonOf(how)}
+	size := hullsSize{10000, 60, 40, 7}
 	if how == quick {
-		size = hullsSize{300, 4, 1, lessonOf(how)}
+		size = hullsSize{300, 4, 2, 1}
 	}
 	families := append(slices.Clone(planarFamilies), planar{"parabola, variance 0.01", wideParabola})
 	var streams []streamOf
 	for _, f := range families {
-		streams = append(streams, streamOf{name: f.name, learn: f.lessonFrames(size.points),
-			frames: func(seed uint64) ([]geom.Cloud[float32], error) {
-				return drift(boxed([]geom.Cloud[float32]{f.make(size.points, seed)})[0], 3, seed), nil
-			}})
+		streams = append(streams, streamOf{name: f.name, frames: func(seed uint64) ([]geom.Cloud[float32], error) {
+			return drift(f.make(size.points, seed), 3, seed), nil
+		}})
 	}
 	streams = append(streams, streamOf{name: "QuickDraw drawings", still: true,
-		learn: laterDrawings(size.drawings * len(seeds)),
 		frames: func(seed uint64) ([]geom.Cloud[float32], error) {
 			all, err := drawings(size.drawings * len(seeds))
 			if err != nil || len(all) < len(seeds) {
 				return nil, err
 			}
 			k := slices.Index(seeds, seed)
-			return boxed(all[k*len(all)/len(seeds) : (k+1)*len(all)/len(seeds)]), nil
+			return all[k*len(all)/len(seeds) : (k+1)*len(all)/len(seeds)], nil
 		}})
 	if how == quick {
 		streams = streams[len(streams)-2:]
 	}
 	for _, s := range streams {
-		key := fmt.Sprintf("%s points=%d repeats=%d %s seeds=%v", s.name, size.points, size.repeats, size.lesson.key(),
-			seeds)
+		key := fmt.Sprintf("%s points=%d steps=%d repeats=%d seeds=%v", s.name, size.points, size.steps,
+			size.repeats, seeds)
 		cells = append(cells, cell{key, func(ctx context.Context) ([]record, error) { return hullsRun(ctx, s, size) }})
 	}
 	return cells
@@ -138,10 +109,11 @@ func hullMethods() []method {
 }
 
 func hullsRun(ctx context.Context, s streamOf, size hullsSize) ([]record, error) {
-	if _, err := s.frames(seeds[0]); err != nil {
+	learn, err := s.frames(seeds[0])
+	if err != nil {
 		return absent(s.name, err), nil
 	}
-	n, err := streamNet(ctx, s, size.lesson)
+	n, err := quickNet(ctx, learn, entropy.Hull2D, size.steps)
 	if err != nil {
 		return nil, err
 	}
@@ -170,16 +142,6 @@ func hullsRun(ctx context.Context, s streamOf, size hullsSize) ([]record, error)
 		}
 	}
 	return out, nil
-}
-
-// streamNet trains a network on a stream with the printed settings.
-func streamNet(ctx context.Context, s streamOf, size lessonSize) (*net.Net, error) {
-	l := asPrinted(planar{name: s.name}, 0, seeds[0], size)
-	if l.frames = s.learn; s.still {
-		l.seed = 1 // the files are the same for all seeds, so the network is, too
-	}
-	n, _, err := l.run(ctx)
-	return n, err
 }
 
 // hullsSeed times every method on one seed's frames, in turn, and adds a value

@@ -14,9 +14,8 @@ import (
 )
 
 var picture = &experiment{
-	eachSeed: true,
-	name:     "picture",
-	title:    "Points before and after the network",
+	name:  "picture",
+	title: "Points before and after the network",
 	claim: "The paper shows a frame before and after EntropyNet, says that the distortion is hardly visible and " +
 		"that local order improves, and gives no figure. Here networks trained by the paper's protocol, σ = 0.1, " +
 		"with " +

@@ -56,7 +56,7 @@ var tradeoff = &experiment{
 }
 
 const (
-	jitterMethod  = "random jitter"
+	shakenMethod  = "random jitter"
 	extremeMethod = "ε-kernel"
 )
 
@@ -128,8 +128,8 @@ func testFrames(f planar, size tradeoffSize) (frames []geom.Cloud[float32], befo
 	return frames, before
 }
 
-// thinned keeps so many points of each frame, evenly spaced: what a training sees of one.
-func thinned(frames []geom.Cloud[float32], points int) (out []geom.Cloud[float32]) {
+// spreadPart keeps so many points of each frame, evenly spaced: what a training sees of one.
+func spreadPart(frames []geom.Cloud[float32], points int) (out []geom.Cloud[float32]) {
 	for _, c := range frames {
 		var part geom.Cloud[float32]
 		for k := range min(points, c.Len()) {
@@ -161,7 +161,7 @@ func tradeoffNet(ctx context.Context, f planar, l lesson, size tradeoffSize) ([]
 	r := record{Text: map[string]string{"family": f.name, "method": regulariserNames[l.regulariser]},
 		Values: map[string]float64{"sigma": l.sigma}}
 	r.putTest(got)
-	small := testOf(thinned(frames, l.size.kept), 0, func(_ int, c geom.Cloud[float32]) geom.Cloud[float32] {
+	small := testOf(spreadPart(frames, l.size.kept), 0, func(_ int, c geom.Cloud[float32]) geom.Cloud[float32] {
 		return mover.Move(c)
 	})
 	r.put("small_error", small.err)
@@ -188,7 +188,7 @@ func tradeoffNet(ctx context.Context, f planar, l lesson, size tradeoffSize) ([]
 func tradeoffControls(f planar, size tradeoffSize) (out []record) {
 	frames, before := testFrames(f, size)
 	for _, reach := range []float64{.0003, .001, .003, .01, .03, .1} {
-		r := record{Text: map[string]string{"family": f.name, "method": jitterMethod},
+		r := record{Text: map[string]string{"family": f.name, "method": shakenMethod},
 			Values: map[string]float64{"sigma": reach}}
 		r.putTest(testOf(frames, before, func(k int, c geom.Cloud[float32]) geom.Cloud[float32] {
 			return shaken(c, reach, uint64(k))

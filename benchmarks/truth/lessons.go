@@ -81,6 +81,13 @@ func asPrinted(f planar, points int, seed uint64, size lessonSize) lesson {
 		seed: seed, size: size, frames: f.lessonFrames(points)}
 }
 
+// lessonFrames returns how frames of a family to learn from are made.
+func (p planar) lessonFrames(points int) func(count int, first uint64) ([]geom.Cloud[float32], error) {
+	return func(count int, first uint64) ([]geom.Cloud[float32], error) {
+		return boxed(p.frames(count, points, first)), nil
+	}
+}
+
 // config returns the settings of the training.
 func (l *lesson) config() train.Config {
 	steps := l.size.steps()

@@ -112,3 +112,15 @@ func TestCurveOfARecord(t *testing.T) {
 		t.Errorf("no curve: %v", c)
 	}
 }
+
+// A family with fewer seeds than another would weigh on some seeds alone.
+func TestBalancedUnits(t *testing.T) {
+	u := units{"square, seed 1": 1, "square, seed 2": 2, "ring, seed 1": 30}
+	if got := u.balanced().bySeed(); len(got) != 2 || got["1"] != 1 || got["2"] != 2 {
+		t.Errorf("%v, want the square's values", got)
+	}
+	u["ring, seed 2"] = 40
+	if got := u.balanced().bySeed(); len(got) != 2 || got["1"] != 15.5 || got["2"] != 21 {
+		t.Errorf("%v, want means of both", got)
+	}
+}

@@ -163,7 +163,7 @@ func errorPicture(records []record) string {
 	for _, f := range families {
 		p := plot.Panel{Title: f, X: plot.Axis{Label: "fall of the entropy, %", Low: -100, High: 100},
 			Y: plot.Axis{Label: "error of the hull, %", Scale: plot.Log, Low: 1e-3, High: 30}}
-		for _, m := range []string{"H_diff", "H_soft", "F", jitterMethod, extremeMethod} {
+		for _, m := range []string{"H_diff", "H_soft", "F", shakenMethod, extremeMethod} {
 			var some []record
 			for _, r := range of[f] {
 				if strings.HasPrefix(r.Text["method"], m) {

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"entropipe/benchmarks/truth/estimate"
 )
@@ -34,7 +35,28 @@ func trainedWith(method, figure string, scale float64) func(sheet) estimate.Esti
 }
 
 func ofNetworks(s sheet, method, figure string) units {
-	return s.unitsOf("tradeoff", figure, "method="+method, "sigma=0.1")
+	return s.unitsOf("tradeoff", figure, "method="+method, "sigma=0.1").balanced()
+}
+
+// missingFamilies says what rows of trained networks lack.
+const missingFamilies = "networks of the parabola and the ring, of which too few seeds are trained to be counted"
+
+// balanced leaves out the families of which fewer seeds are there than of another, so that
+// every seed has the same families.
+func (u units) balanced() units {
+	count, most := map[string]int{}, 0
+	family := func(unit string) string { return unit[:strings.LastIndex(unit, "seed ")] }
+	for unit := range u {
+		count[family(unit)]++
+		most = max(most, count[family(unit)])
+	}
+	out := units{}
+	for unit, v := range u {
+		if count[family(unit)] == most {
+			out[unit] = v
+		}
+	}
+	return out
 }
 
 // geometryRows are rows 1 to 9: networks, surrogates, and their speed before a hull.
@@ -60,9 +82,10 @@ var geometryRows = []row{
 		printed: "R² 0.96", figure: "R² with the entropy over a training", format: "%.2f", limit: atLeast(.96),
 		experiments: []string{"tradeoff"},
 		asPrinted:   trainedWith("H_diff", "r2", 1), corrected: trainedWith("F", "r2", 1),
-		here: "EntropyNet by the paper's protocol, sigma 0.1, three families, a unit a seed: held-out H_diff against " +
-			"the entropy G of held-out frames over the evaluations of a training. The corrected form is F.",
-		change: "A training of H_diff, train and test frames apart, whose R² reaches 0.96 on each of five seeds.",
+		here: "EntropyNet by the paper's protocol, sigma 0.1, a unit a seed: held-out H_diff against the entropy G of " +
+			"held-out frames over the evaluations of a training. The corrected form is F.",
+		missing: missingFamilies,
+		change:  "A training of H_diff, train and test frames apart, whose R² reaches 0.96 on each of five seeds.",
 	},
 	{
 		number: 3, title: "H_soft", lines: "142-165, 189-203",
@@ -168,9 +191,10 @@ var entropyRows = []row{
 		experiments: []string{"tradeoff", "ranges"},
 		asPrinted:   beyondBalls("H_soft", "fall"), corrected: beyondBalls("F", "fall"),
 		peer: beyondBalls("H_diff", "kernel_fall"), peerName: kernelPeer,
-		here: "Networks trained by the paper's protocol, sigma 0.1; three families, a unit a seed. What points that " +
-			"move freely do is on the page of the second experiment.",
-		change: "A family on which H_soft leaves less entropy than H_diff at an equal error of the hull.",
+		here: "Networks trained by the paper's protocol, sigma 0.1, a unit a seed. What points that move freely do is " +
+			"on the page of the second experiment.",
+		missing: missingFamilies,
+		change:  "A family on which H_soft leaves less entropy than H_diff at an equal error of the hull.",
 	},
 	{
 		number: 11, title: "Anchors, temperature, weight", lines: "885-936, 1049",
@@ -179,10 +203,10 @@ var entropyRows = []row{
 		experiments: []string{"tradeoff", "netsweeps", "lessons", "sweeps"},
 		asPrinted:   trainedWith("H_diff", "fall", 100), corrected: trainedWith("F", "fall", 100),
 		peer: trainedWith("H_diff", "kernel_fall", 100), peerName: kernelPeer,
-		here: "Networks trained by the paper's protocol, sigma 0.1, whatever the error of the hull; three " +
-			"families, a " +
-			"unit a seed. The map of K and alpha, the curve of lambda and free points have pages of their own.",
-		change: "A setting of H_diff that takes away 68 % of the entropy at less than 0.2 % error of the hull.",
+		here: "Networks trained by the paper's protocol, sigma 0.1, whatever the error of the hull; a unit a seed. The " +
+			"map of K and alpha, the curve of lambda and free points have pages of their own.",
+		missing: missingFamilies + "; more than one seed of the map and of the curve",
+		change:  "A setting of H_diff that takes away 68 % of the entropy at less than 0.2 % error of the hull.",
 	},
 	{
 		number: 12, title: "Which measure follows the entropy", lines: "609-617",
@@ -261,7 +285,7 @@ func tolerableFall(method, figure string) func(sheet) estimate.Estimate {
 				most[unit] = max(most[unit], fall)
 			}
 		}
-		return most.scaled(100).bySeed().mean()
+		return most.balanced().scaled(100).bySeed().mean()
 	}
 }
 
