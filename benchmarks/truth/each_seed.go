@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -86,13 +87,16 @@ func (e *experiment) overSeeds(records []record) []record {
 	return joined
 }
 
-// identity tells records apart that differ in more than the seed.
+// identity tells records apart that differ in more than the seed: in a text, or in sigma.
 func identity(r *record) string {
 	parts := []string{seedOfKey.ReplaceAllString(r.Cell, "")}
 	for _, name := range slices.Sorted(maps.Keys(r.Text)) {
 		if name != "svg" && name != "curve" && name != end && name != "setting" {
 			parts = append(parts, name+"="+r.Text[name])
 		}
+	}
+	if v, ok := r.Values["sigma"]; ok {
+		parts = append(parts, fmt.Sprintf("sigma=%g", v))
 	}
 	return strings.Join(parts, "\n")
 }
