@@ -137,9 +137,12 @@ func tradeoffVerdict(records []record) string {
 		"without moving a point; half-spaces of H_soft prove nothing about the hull either. What entropy such a " +
 		"network takes away, it takes by moving points of the border inwards, which is the error. And the paper's " +
 		"entropy is not defined so that it could be measured: over all partitions its least is 0. What is reduced " +
-		"here against the paper is the size of a cloud in training (64 points of 10,000, drawn anew in each step) and " +
-		"perhaps the number of clouds. A training that no plateau ended had the paper's whole 200 epochs; how much of " +
-		"its loss the last 30 took off stands in the table, and [another page](lessons.md) has trainings of twice the " +
+		"here against the paper is the size of a cloud in training (64 points of 10,000, drawn anew in each step) " +
+		"and " +
+		"perhaps the number of clouds. A training that no plateau ended had the paper's whole 200 epochs; how " +
+		"much of " +
+		"its loss the last 30 took off stands in the table, and [another page](lessons.md) has trainings of twice " +
+		"the " +
 		"steps.")
 	return b.String()
 }
