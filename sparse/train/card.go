@@ -43,6 +43,16 @@ func (t *Trainer) Card(command string) string {
 	line("| learned from | %d %s |", learn, t.unit())
 	line("| regulariser | %s |", t.regulariserText())
 	line("| steps, sequences a step, seed | %d, %d, %d |", t.step, c.Batch, c.Seed)
+	if c.Smoothing > 0 {
+		line("| label smoothing | %v |", c.Smoothing)
+	}
+	if c.Adversarial > 0 {
+		line("| images moved against the network before it learned from them | by up to %v a pixel, from 0 to 1 |",
+			c.Adversarial)
+	}
+	if c.Pruned > 0 {
+		line("| weights of the blocks' matrices pruned for good | %.3g |", c.Pruned)
+	}
 	if t.gates != nil && t.gates.hard {
 		line("| blocks closed for good | %.3g of those that a row of blocks sees, but for the one on the diagonal; "+
 			"%d tokens a side (gates.safetensors) |", c.Sparsity, c.Block)

@@ -34,6 +34,9 @@ func (t *Trainer) arrays() []safetensors.Array {
 	add("params", t.net.params)
 	add("moment.1", t.m)
 	add("moment.2", t.v)
+	if t.kept != nil {
+		add("kept", t.kept)
+	}
 	if a := t.anchors; a != nil {
 		add("anchors", a.c)
 		add("anchors.moment.1", a.m)

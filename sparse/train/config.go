@@ -65,6 +65,19 @@ type Config struct {
 	// closes none, and Window requires more.
 	Sparsity float64
 
+	// Smoothing is the share of every target that goes to all classes or tokens alike
+	// (label smoothing, Szegedy et al. 2016); default 0.
+	Smoothing float64 `json:",omitempty"`
+	// Adversarial is how far every pixel of an image may be moved before the network
+	// learns from it, between 0 and 1 for black and white: from a random place within
+	// that distance one step along the sign of the gradient of the loss (fast
+	// adversarial training, Wong et al. 2020). Default 0; for images only.
+	Adversarial float64 `json:",omitempty"`
+	// Pruned is the share of the weights of every matrix of the blocks, smallest
+	// magnitudes first, that become 0 for good after seven tenths of the training.
+	// Default 0.
+	Pruned float64 `json:",omitempty"`
+
 	Every   int // steps between two judgements on held-out sequences; default 250
 	Judged  int // sequences of such a judgement; default 64 for text, 512 for images
 	Workers int // goroutines; default 1. The model does not depend on it.
@@ -142,6 +155,11 @@ func (c *Config) check() error {
 		return fmt.Errorf("sparsity is %v but must be at least 0 and less than 1", c.Sparsity)
 	case c.Sparsity > 0 && c.Regulariser != L1 && c.Regulariser != Window:
 		return fmt.Errorf("sparsity is for the regularisers %s and %s, not %s", L1, Window, c.Regulariser)
+	case !(c.Smoothing >= 0 && c.Smoothing < 1) || !(c.Pruned >= 0 && c.Pruned < 1):
+		return fmt.Errorf("smoothing is %v and pruned is %v but both must be at least 0 and less than 1", c.Smoothing,
+			c.Pruned)
+	case !(c.Adversarial >= 0 && c.Adversarial <= 1):
+		return fmt.Errorf("adversarial is %v but must be 0 to 1", c.Adversarial)
 	case c.Sparsity == 0 && c.Regulariser == Window:
 		return fmt.Errorf("regulariser %s needs a sparsity of more than 0", Window)
 	}
@@ -160,13 +178,13 @@ const (
 	lastRate     = 0.02 // final rate as a share of Config.Rate
 	alphaFirst   = 10.0 // first inverse temperature of Paper
 	alphaLast    = 5.0  // last inverse temperature of Paper
-	hardFrom     = 0.7  // share of the training after which gates close for good
+	hardFrom     = 0.7  // share of the training after which gates close and weights are pruned
 )
 
 // plan holds the settings of one step.
 type plan struct {
 	rate, lambda, mu, alpha float64
-	hard                    bool
+	hard, prune             bool
 }
 
 // plan returns the settings of the next step, a function of its number and of the
@@ -183,5 +201,6 @@ func (t *Trainer) plan() plan {
 		mu:     c.Mu * begun,
 		alpha:  alphaLast + (alphaFirst-alphaLast)*(1+math.Cos(math.Pi*done))/2,
 		hard:   c.Sparsity > 0 && done >= hardFrom,
+		prune:  c.Pruned > 0 && done >= hardFrom,
 	}
 }

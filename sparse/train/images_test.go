@@ -6,6 +6,7 @@ import (
 	"image"
 	"image/color"
 	"image/png"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -217,6 +218,53 @@ func TestShapes(t *testing.T) {
 		if n < 25 {
 			t.Errorf("%s: %d of 400", m.Names[c], n)
 		}
+	}
+}
+
+// Law: in images of Textured neither brightness nor contrast tells the object. Over
+// many images its mean and its deviation are those of the ground, and the object's
+// texture repeats every four pixels while the ground does not.
+func TestTexturedObjectsAreNotTold(t *testing.T) {
+	const side, images = 44, 300
+	m := Textured(images, side, 7)
+	if !slices.Equal(m.Pixels, Textured(images, side, 7).Pixels) || slices.Equal(m.Pixels, Textured(images, side,
+		8).Pixels) {
+		t.Error("the seed does not decide the images")
+	}
+	var level, deviation, apart [2]float64 // ground, object
+	for i := range images {
+		var sum, squares, n, step, steps [2]float64
+		image, mask := m.Image(i), m.Masks[i*side*side:(i+1)*side*side]
+		for p, v := range image {
+			k := 0
+			if mask[p] {
+				k = 1
+			}
+			x := float64(v)
+			sum[k], squares[k], n[k] = sum[k]+x, squares[k]+x*x, n[k]+1
+			if p%side >= 4 && mask[p-4] == mask[p] {
+				step[k] += (x - float64(image[p-4])) * (x - float64(image[p-4]))
+				steps[k]++
+			}
+		}
+		if share := n[1] / side / side; share < 0.01 || share > 0.4 {
+			t.Errorf("image %d: the object has the share %.3f of the pixels", i, share)
+		}
+		for k := range n {
+			mean := sum[k] / n[k]
+			level[k] += mean / images
+			deviation[k] += math.Sqrt(squares[k]/n[k]-mean*mean) / images
+			apart[k] += math.Sqrt(step[k]/max(steps[k], 1)) / images
+		}
+	}
+	if d := level[1] - level[0]; d < -2 || d > 2 {
+		t.Errorf("the object is brighter by %.2f of 255", d)
+	}
+	if r := deviation[1] / deviation[0]; r < 0.9 || r > 1.1 {
+		t.Errorf("the object's contrast is %.3f times the ground's", r)
+	}
+	if apart[1] > apart[0]/2 {
+		t.Errorf("pixels four apart differ by %.1f in the object and by %.1f in the ground", apart[1], apart[0])
 	}
 }
 

@@ -40,9 +40,10 @@ func (p *pass) target(i int) int32 {
 }
 
 // loss returns the chunk's share of the mean cross entropy of a batch of batch
-// sequences, in nats. It sets dx to the gradient of the final output and adds the
-// gradients of the last norm and of the layer of the logits to w.
-func (p *pass) loss(w *weights, batch int) float64 {
+// sequences, in nats. The share smoothing of a target goes to all columns alike. loss
+// sets dx to the gradient of the final output and adds the gradients of the last norm
+// and of the layer of the logits to w.
+func (p *pass) loss(w *weights, batch int, smoothing float64) float64 {
 	f := &p.net.form
 	logits := p.outputs()
 	mat.Softmax(logits, 1)
@@ -54,8 +55,15 @@ func (p *pass) loss(w *weights, batch int) float64 {
 			clear(row)
 			continue
 		}
-		sum -= math.Log(max(float64(row[at]), math.SmallestNonzeroFloat32))
-		row[at]--
+		sum -= (1 - smoothing) * logarithm(row[at])
+		if smoothing > 0 {
+			each := smoothing / float64(len(row))
+			for j, v := range row {
+				sum -= each * logarithm(v)
+				row[j] -= float32(each)
+			}
+		}
+		row[at] -= float32(1 - smoothing)
 		for j := range row {
 			row[j] *= float32(share)
 		}
@@ -63,6 +71,10 @@ func (p *pass) loss(w *weights, batch int) float64 {
 	p.lossBackward(w, logits)
 	return sum * share
 }
+
+// logarithm is that of a probability; one that is rounded to 0 counts as the least
+// number that is not.
+func logarithm(p float32) float64 { return math.Log(max(float64(p), math.SmallestNonzeroFloat32)) }
 
 // lossBackward computes the gradient of the final output from the gradient d of
 // the logits.

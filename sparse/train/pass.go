@@ -30,6 +30,8 @@ type pass struct {
 	ones              []float32
 	pack              mat.Weights
 	room              regularRoom
+
+	adversary *adversary // nil unless the training is adversarial
 }
 
 // layerRoom holds the values of a block's forward pass that backward reads.

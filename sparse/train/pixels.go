@@ -74,7 +74,7 @@ func (p *pass) pixelGradients(w *weights, back *mat.Weights, dst, pixels []float
 	}
 	p.forward(g)
 	p.judge(losses, make([]int, p.seqs))
-	p.loss(w, 1) // a batch of 1 gives each image's own gradient, not its share in a mean
+	p.loss(w, 1, 0) // a batch of 1 gives each image's own gradient, not its share in a mean
 	p.backward(w, &regulariser{kind: None})
 	dx := p.of(f.dim, p.dx)
 	for s := range p.seqs {

@@ -193,6 +193,9 @@ func NewLM(cfg Config, text *Text) (*Trainer, error) {
 	if err != nil {
 		return nil, err
 	}
+	if cfg.Adversarial > 0 {
+		return nil, fmt.Errorf("%s: adversarial is for images, not for text", text.Name)
+	}
 	w := windows{text, cfg.Context}
 	if text.length > 0 && text.length != cfg.Context {
 		return nil, fmt.Errorf("%s: context is %d but must be %d, the length of the sequences",

@@ -41,8 +41,9 @@ type Trainer struct {
 	elapsed time.Duration // time of all steps, including steps before a resumption
 	records []Record
 
-	anchors *anchors // nil unless the regulariser is Entropy or Paper
-	gates   *gates   // nil unless the regulariser is L1 or Window
+	anchors *anchors  // nil unless the regulariser is Entropy or Paper
+	gates   *gates    // nil unless the regulariser is L1 or Window
+	kept    []float32 // of the blocks' matrices: 1 for weights, 0 for pruned ones; nil unless weights are pruned
 
 	parts  []*part // gradients of a batch, in the order of their chunks
 	passes chan *pass
@@ -94,9 +95,16 @@ func begin(cfg Config, form form, data source) *Trainer {
 	case L1, Window:
 		t.gates = newGates(&form, cfg.Block, cfg.Regulariser)
 	}
+	if cfg.Pruned > 0 {
+		t.kept = t.allKept()
+	}
 	t.passes = make(chan *pass, cfg.Workers)
 	for range cfg.Workers {
-		t.passes <- newPass(t.net, chunkOf(&form, cfg.Batch))
+		p := newPass(t.net, chunkOf(&form, cfg.Batch))
+		if cfg.Adversarial > 0 {
+			p.adversary = newAdversary(&form)
+		}
+		t.passes <- p
 	}
 	chunks := (cfg.Batch + chunkOf(&form, cfg.Batch) - 1) / chunkOf(&form, cfg.Batch)
 	for range min(chunks, maxParts) {
@@ -222,6 +230,9 @@ func (t *Trainer) gradients(now plan) {
 		for c := i * chunks / len(t.parts); c < (i+1)*chunks/len(t.parts); c++ {
 			p.begin(min(size, t.cfg.Batch-c*size))
 			t.data.batch(p, t.cfg.Seed, t.step, c*size)
+			if p.adversary != nil {
+				p.adversary.move(p, t, c*size)
+			}
 			t.chunk(p, to, now)
 		}
 	})
@@ -230,7 +241,7 @@ func (t *Trainer) gradients(now plan) {
 // chunk adds the gradients of a chunk to a part.
 func (t *Trainer) chunk(p *pass, to *part, now plan) {
 	p.forward(t.gates)
-	to.loss += p.loss(&to.view, t.cfg.Batch)
+	to.loss += p.loss(&to.view, t.cfg.Batch, t.cfg.Smoothing)
 	r := regulariser{
 		kind: t.cfg.Regulariser, lambda: now.lambda, mu: now.mu, alpha: now.alpha,
 		share:   1 / float64(t.cfg.Batch*t.net.form.layers*t.net.form.heads),
@@ -299,6 +310,7 @@ func (t *Trainer) update(now plan, norm float64) {
 		decaying.Update(t.net.params[lo:mid], g[lo:mid], t.m[lo:mid], t.v[lo:mid], t.step+1, scale)
 		still.Update(t.net.params[mid:hi], g[mid:hi], t.m[mid:hi], t.v[mid:hi], t.step+1, scale)
 	})
+	t.dropPruned()
 	switch {
 	case t.gates != nil:
 		t.gates.update(t.parts[0].gates, t.step, now)
@@ -307,11 +319,14 @@ func (t *Trainer) update(now plan, norm float64) {
 	}
 }
 
-// prepareRegulariser closes gates for good when the plan says so, and places or
+// prepareRegulariser closes gates and prunes weights for good when the plan says so, and places or
 // moves the anchors in the steps that require it.
 func (t *Trainer) prepareRegulariser(now plan) {
 	if t.gates != nil && now.hard && !t.gates.hard {
 		t.gates.close(t.cfg.Sparsity)
+	}
+	if now.prune {
+		t.prune()
 	}
 	if t.anchors == nil || now.lambda == 0 {
 		return
