@@ -219,22 +219,29 @@ func heaviestOverlap(weight []float64, object []bool, count int) float64 {
 }
 
 // patchSums adds up what f says of every pixel of each patch.
-func (t *visionTrained) patchSums(image, across int, f func(pixel uint8) float64) []float64 {
+func (t *visionTrained) patchSums(image, across int, f func(at int, pixel uint8) float64) []float64 {
 	side, sums := t.images.Side, make([]float64, across*across)
 	for i, pixel := range t.images.Image(image) {
-		sums[i/side*across/side*across+i%side*across/side] += f(pixel)
+		sums[i/side*across/side*across+i%side*across/side] += f(i, pixel)
 	}
 	return sums
 }
 
 func (t *visionTrained) brightness(image, across int) []float64 {
-	return t.patchSums(image, across, func(pixel uint8) float64 { return float64(pixel) })
+	return t.patchSums(image, across, func(_ int, pixel uint8) float64 { return float64(pixel) })
 }
 
-// inkPatches are the patches of the digit, and how many they are.
+// inkPatches are the patches of the digit, or of the object where its pixels are known,
+// and how many they are.
 func (t *visionTrained) inkPatches(image, across int) (object []bool, count int) {
 	patch := t.images.Side / across
-	for _, n := range t.patchSums(image, across, func(pixel uint8) float64 { return boolValue(pixel >= ink) }) {
+	own, size := func(_ int, pixel uint8) bool { return pixel >= ink }, t.images.Side*t.images.Side
+	if t.images.Masks != nil {
+		own = func(at int, _ uint8) bool { return t.images.Masks[image*size+at] }
+	}
+	for _, n := range t.patchSums(image, across, func(at int, pixel uint8) float64 {
+		return boolValue(own(at, pixel))
+	}) {
 		object = append(object, int(n)*inkShare >= patch*patch)
 		if object[len(object)-1] {
 			count++
@@ -301,9 +308,13 @@ func robustMeasures() []measure {
 		measure{name: "chance", what: "IoU of chance", given: true})
 }
 
-func robustnessRows(records []record) (rows []record) {
+func robustnessRows(records []record) []record { return measureRows(records, robustMeasures()) }
+
+// measureRows has a line for every measure: what each training has, and what it gains on
+// plain training.
+func measureRows(records []record, measures []measure) (rows []record) {
 	names, by := grouped(records, "training")
-	for _, m := range robustMeasures() {
+	for _, m := range measures {
 		row := record{Text: map[string]string{"measure": m.what}}
 		scale := func(values []float64) []float64 {
 			for k := range values {
@@ -357,19 +368,34 @@ func robustnessVerdict(records []record) string {
 // differences says of a line of the table how each training differs from plain
 // training.
 func differences(line map[string]float64) string {
-	var says []string
+	var names []string
 	for _, r := range trainingsOfAttention[1:] {
-		gain, half := line["gain "+string(r)], line["gain "+string(r)+"_ci"]
-		word := "not told apart"
-		switch {
-		case line["pairs "+string(r)] < leastSeeds:
-			word = "too few seeds"
-		case gain-half > 0:
-			word = "more"
-		case gain+half < 0:
-			word = "less"
-		}
-		says = append(says, fmt.Sprintf("%s %+.2f ± %.2f, %s", r, gain, half, word))
+		names = append(names, string(r))
+	}
+	return differencesOf(line, names)
+}
+
+// differencesOf says of a line of the table how the trainings of these names differ from
+// plain training.
+func differencesOf(line map[string]float64, names []string) string {
+	var says []string
+	for _, name := range names {
+		gain, half := line["gain "+name], line["gain "+name+"_ci"]
+		says = append(says, fmt.Sprintf("%s %+.2f ± %.2f, %s", name, gain, half,
+			told(gain, half, line["pairs "+name], "more", "less")))
 	}
 	return strings.Join(says, "; ")
+}
+
+// told says what an interval shows of a difference: more or less than 0, or neither.
+func told(difference, half, pairs float64, more, less string) string {
+	switch {
+	case pairs < leastSeeds:
+		return "too few seeds"
+	case difference-half > 0:
+		return more
+	case difference+half < 0:
+		return less
+	}
+	return "not told apart"
 }

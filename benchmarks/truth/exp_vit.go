@@ -88,11 +88,17 @@ func newVisionModel(ctx context.Context, cfg train.Config, judged int, how effor
 	if err != nil {
 		return nil, err
 	}
+	return visionModelOf(ctx, cfg, images, "vit mnist", judged, how)
+}
+
+// visionModelOf trains a classifier of images, which have a name for the checkpoint.
+func visionModelOf(ctx context.Context, cfg train.Config, images *train.Images, name string, judged int,
+	how effort) (*visionTrained, error) {
 	trainer, err := train.NewViT(cfg, images)
 	if err != nil {
 		return nil, err
 	}
-	result, err := finished(ctx, trainer, fmt.Sprintf("vit mnist %s seed=%d", trainingKey(cfg), cfg.Seed), how)
+	result, err := finished(ctx, trainer, fmt.Sprintf("%s %s seed=%d", name, trainingKey(cfg), cfg.Seed), how)
 	if err != nil {
 		return nil, err
 	}

@@ -76,6 +76,14 @@ func trainingKey(cfg train.Config) string {
 	if closing(cfg.Regulariser) && cfg.Sparsity != closedByL1 {
 		key += fmt.Sprintf(" closed=%g", cfg.Sparsity)
 	}
+	for _, s := range []struct {
+		name  string
+		value float64
+	}{{"pruned", cfg.Pruned}, {"smoothing", cfg.Smoothing}, {"adversarial", cfg.Adversarial}} {
+		if s.value > 0 {
+			key += fmt.Sprintf(" %s=%g", s.name, s.value)
+		}
+	}
 	return key
 }
 
@@ -135,7 +143,7 @@ func (t *trained) judge(ctx context.Context, sparsities []float64) (records []re
 	if r != train.None && r != train.Entropy {
 		return records, nil
 	}
-	light, err := t.lighter()
+	light, err := t.lighter(pruned)
 	if err != nil {
 		return nil, err
 	}
@@ -163,18 +171,28 @@ func (t *trained) method(ctx context.Context, name string, sparsity float64) (mo
 	case methodGates, methodLearnedW:
 		return t.gated(), nil
 	}
+	return t.frozen(ctx, t.model, name, sparsity, t.sorts(name))
+}
+
+// sorts reports whether the keys of a mask are put in the order of their clusters.
+func (t *trained) sorts(name string) bool {
+	return t.model.Config().Arch == hf.ViT && (name == freeze.Affinity || name == freeze.Entropy)
+}
+
+// frozen returns a mask that is frozen on what the model learned from; sorted: with keys
+// in the order of their clusters.
+func (t *trained) frozen(ctx context.Context, m *model.Model, name string, sparsity float64,
+	sorted bool) (model.Options, error) {
 	o := freeze.Options{Select: name, Sparsity: sparsity, Block: t.block, Seed: t.seed, Mode: support.Static,
-		HeldOut: 2, Workers: 1}
-	if t.model.Config().Arch == hf.ViT {
-		o.Permute = name == freeze.Affinity || name == freeze.Entropy
-	} else {
+		HeldOut: 2, Workers: 1, Permute: sorted}
+	if m.Config().Arch != hf.ViT {
 		o.Buckets = []int{t.length}
 	}
-	set, err := freeze.Freeze(ctx, t.model, t.inputs, o)
+	set, err := freeze.Freeze(ctx, m, t.inputs, o)
 	if err != nil {
 		return model.Options{}, err
 	}
-	planner, err := plan.New(set, plan.Facts{Facts: freeze.Facts(t.model), Always: true})
+	planner, err := plan.New(set, plan.Facts{Facts: freeze.Facts(m), Always: true})
 	if err != nil {
 		return model.Options{}, err
 	}
@@ -220,9 +238,9 @@ func (t *trained) gated() model.Options {
 	}}
 }
 
-// lighter is the model without half of the weights of its layers, those of the
+// lighter is the model without a share of the weights of its layers, those of the
 // smallest magnitude of each matrix.
-func (t *trained) lighter() (*model.Model, error) {
+func (t *trained) lighter(share float64) (*model.Model, error) {
 	dir, err := os.MkdirTemp("", "entropipe-pruned-")
 	if err != nil {
 		return nil, err
@@ -244,7 +262,7 @@ func (t *trained) lighter() (*model.Model, error) {
 		}
 		if layer := strings.HasPrefix(tensor.Name, "h.") ||
 			strings.Contains(tensor.Name, "layer."); layer && len(tensor.Shape) == 2 {
-			prune(v)
+			prune(v, share)
 		}
 		tensors[tensor.Name] = v
 	}
@@ -254,15 +272,15 @@ func (t *trained) lighter() (*model.Model, error) {
 	return model.Load(filepath.Join(dir, "light"))
 }
 
-// prune sets the smaller half of v to zero.
-func prune(v []float32) {
+// prune sets the smallest share of v to zero.
+func prune(v []float32, share float64) {
 	sizes := make([]float64, len(v))
 	for i, x := range v {
 		sizes[i] = math.Abs(float64(x))
 	}
 	slices.Sort(sizes)
 	for i, x := range v {
-		if math.Abs(float64(x)) < sizes[int(pruned*float64(len(v)))] {
+		if math.Abs(float64(x)) < sizes[int(share*float64(len(v)))] {
 			v[i] = 0
 		}
 	}
