@@ -31,9 +31,11 @@ var texturedScenes = &experiment{
 
 func sceneCells(how effort) (cells []cell) {
 	cfg, of, judged := sceneSettings(how)
-	for _, seed := range of {
-		cfg.Seed = seed
-		for _, cfg := range trainings(cfg, sceneClosed) {
+	// A training comes for all seeds before the next one: few of them are enough for the row.
+	for _, cfg := range trainings(cfg, sceneClosed) {
+		for _, seed := range of {
+			cfg := cfg
+			cfg.Seed = seed
 			cells = append(cells, cell{fmt.Sprintf("%s seed=%d", trainingKey(cfg), seed),
 				func(ctx context.Context) ([]record, error) {
 					t, err := newSceneModel(ctx, cfg, judged, how)
