@@ -66,6 +66,16 @@ func lessonVerdict(records []record) string {
 	if len(short) == 0 || len(long) == 0 {
 		return "One of the two trainings is not measured."
 	}
+	if a, c := units(long[0].seedsOf("loss")), units(short[0].seedsOf("loss")); len(a.over(c)) > 0 {
+		share := meanOf(a.over(c).values())
+		word := "so the shorter training was near the end of what it could learn"
+		if share < 1-plateauShare {
+			word = "so the shorter training stopped short of a plateau, though its own loss was flat when its rate " +
+				"had fallen"
+		}
+		fmt.Fprintf(&b, "* held-out loss: with twice the steps it is %.2f of what it was (%d seeds, paired), %s.\n",
+			share, len(a.over(c)), word)
+	}
 	for _, figure := range []struct {
 		name, title string
 		scale       float64

@@ -39,7 +39,9 @@ func ofNetworks(s sheet, method, figure string) units {
 }
 
 // missingFamilies says what rows of trained networks lack.
-const missingFamilies = "networks of the parabola and the ring, of which too few seeds are trained to be counted"
+const missingFamilies = "trainings of H_diff to the plateau of the loss, which those counted here have not reached, " +
+	"as [twice the steps](../../benchmarks/results/truth/lessons.md) show; networks of the parabola and the ring, of " +
+	"which too few seeds are trained to be counted"
 
 // balanced leaves out the families of which fewer seeds are there than of another, so that
 // every seed has the same families.
