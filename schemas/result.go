@@ -196,20 +196,44 @@ type Reject struct {
 // MaxRejectValue is the number of bytes of a refused value that table rejects keeps.
 const MaxRejectValue = 64 << 10
 
+// Original is a message itself, in memory of its own. A tombstone has neither Value nor Packed, and
+// Size 0; a message whose value was never there whole has neither, and the size of the whole.
+type Original struct {
+	Topic     string
+	Partition int32
+	Offset    int64
+	TimeNs    int64 // Kafka's timestamp; 0: the record has none
+	Key       []byte
+	Headers   []Header
+	Value     []byte
+	Packed    []byte // the value as the output has prepared it; nil: it is in Value
+	Size      int64  // bytes of the value
+}
+
+// Bytes estimates the memory that o holds.
+func (o *Original) Bytes() int64 {
+	n := int64(192 + cap(o.Key) + cap(o.Value) + cap(o.Packed))
+	for i := range o.Headers {
+		n += int64(48 + len(o.Headers[i].Key) + len(o.Headers[i].Value))
+	}
+	return n
+}
+
 // Batch is the unit of commit: the results and rejects of the records [Start, End)
-// of one partition, each ordered by (Offset, Index).
+// of one partition, each ordered by (Offset, Index), and the messages themselves by offset.
 type Batch struct {
 	Topic      string
 	Partition  int32
 	Start, End int64
 	Results    []Result
 	Rejects    []Reject
-	Messages   int64     // data records, accepted or not; of a message in chunks the first one
-	Chunks     int64     // further records of messages in chunks
-	Holes      int64     // offsets without a data record: compaction, control records, aborted transactions
-	Bytes      int64     // bytes of the records' keys and values
-	Last       *RecordID // last data record at or before End; nil: none since the base
-	Gap        bool      // retention deleted the records before they were read (--on-gap skip); no rows
-	TopicID    TopicID   // id of the topic that the records came from; zero: unknown
-	Chunked    *Chunked  // what became of chunks at End; nil: there is nothing to say
+	Originals  []Original // the messages themselves, each once; nil: they are not asked for
+	Messages   int64      // data records, accepted or not; of a message in chunks the first one
+	Chunks     int64      // further records of messages in chunks
+	Holes      int64      // offsets without a data record: compaction, control records, aborted transactions
+	Bytes      int64      // bytes of the records' keys and values
+	Last       *RecordID  // last data record at or before End; nil: none since the base
+	Gap        bool       // retention deleted the records before they were read (--on-gap skip); no rows
+	TopicID    TopicID    // id of the topic that the records came from; zero: unknown
+	Chunked    *Chunked   // what became of chunks at End; nil: there is nothing to say
 }

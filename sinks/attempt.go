@@ -17,6 +17,9 @@ type attempt struct {
 	last   rowKey // key of the last result
 	seen   int64  // last offset with a result or reject; -1: none
 	traces int64  // number of offsets with a result or reject
+
+	originals int64 // number of messages that were given themselves
+	original  int64 // offset of the last one; -1: none
 }
 
 // rowKey identifies a frame or sequence within a partition.
@@ -71,7 +74,7 @@ func (o *Output) attempt(ctx context.Context, b *schemas.Batch) (*attempt, error
 	if err := o.forget(ctx, p); err != nil {
 		return nil, unavailable(err)
 	}
-	return &attempt{m: o.newManifest(b), seen: -1, last: rowKey{-1, -1}}, nil
+	return &attempt{m: o.newManifest(b), seen: -1, original: -1, last: rowKey{-1, -1}}, nil
 }
 
 // forget discards the staged parts of a batch that will not be committed. No process
@@ -139,7 +142,27 @@ func (a *attempt) follow(b *schemas.Batch) error {
 			a.seen, a.traces = offset, a.traces+1
 		}
 	}
+	if err := a.copies(b); err != nil {
+		return err
+	}
 	a.count(b)
+	return nil
+}
+
+// copies checks and counts the messages that b has themselves.
+func (a *attempt) copies(b *schemas.Batch) error {
+	for i := range b.Originals {
+		m := &b.Originals[i]
+		if m.Topic != b.Topic || m.Partition != b.Partition {
+			return fmt.Errorf("a batch of %s/%d has a message of %s/%d", b.Topic, b.Partition, m.Topic, m.Partition)
+		}
+		if m.Offset < b.Start || m.Offset >= b.End || m.Offset <= a.original {
+			return fmt.Errorf("a batch of [%d, %d) has the message of offset %d after that of %d", b.Start, b.End,
+				m.Offset, a.original)
+		}
+		a.original = m.Offset
+	}
+	a.originals += int64(len(b.Originals))
 	return nil
 }
 
@@ -165,6 +188,10 @@ func (a *attempt) complete(b *schemas.Batch) error {
 	if a.traces != b.Messages {
 		return fmt.Errorf("a batch of [%d, %d) has %d messages, but %d of its offsets have rows or rejects", b.Start,
 			b.End, b.Messages, a.traces)
+	}
+	if a.originals > 0 && a.originals != b.Messages {
+		return fmt.Errorf("a batch of [%d, %d) has %d messages, and %d of them themselves", b.Start, b.End, b.Messages,
+			a.originals)
 	}
 	a.m.Counts.Messages, a.m.Counts.Chunks, a.m.Counts.Holes = b.Messages, b.Chunks, b.Holes
 	if c := b.Chunked; c != nil {

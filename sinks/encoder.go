@@ -42,5 +42,5 @@ type Layout struct {
 type File struct {
 	Table string  // name of the table, and the first element of Path
 	Path  string  // where readers find the file, relative to the output
-	Rows  []int32 // ascending indices of the batch's results with rows in the file; nil for table rejects
+	Rows  []int32 // ascending indices of the batch's results with rows in the file; nil for tables rejects and messages
 }

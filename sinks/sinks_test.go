@@ -154,6 +154,13 @@ func TestWrongBatches(t *testing.T) {
 		"row twice":             func(b *schemas.Batch) { b.Results[1].Index = b.Results[0].Index },
 		"another partition":     func(b *schemas.Batch) { b.Results[1].Partition++ },
 		"another topic":         func(b *schemas.Batch) { b.Results[1].Topic = "other" },
+		"message not kept":      func(b *schemas.Batch) { keep(b); b.Originals = b.Originals[1:] },
+		"message kept twice":    func(b *schemas.Batch) { keep(b); b.Originals[1].Offset = b.Originals[0].Offset },
+		"another one kept":      func(b *schemas.Batch) { keep(b); b.Originals[1].Partition++ },
+		"kept outside": func(b *schemas.Batch) {
+			keep(b)
+			b.Originals[len(b.Originals)-1].Offset = b.End
+		},
 	} {
 		ctx, d := context.Background(), sinktest.NewMemDisk()
 		sinktest.TakeOver(t, sinktest.MemStore(d), 0, 10, 10)
@@ -172,6 +179,12 @@ func TestWrongBatches(t *testing.T) {
 		sinktest.MustBeWhole(t, sinktest.MemStore(d), 0, 10)
 		sinktest.MustBeClean(t, d)
 	}
+}
+
+// keep adds the messages themselves to b.
+func keep(b *schemas.Batch) {
+	b.Originals = batches.Synthetic(batches.Spec{Topic: b.Topic, Partition: b.Partition, Start: b.Start,
+		Records: int(b.End - b.Start), Frames: 1, Originals: true}).Originals
 }
 
 // A commit that was not resumed to, or comes after one that failed, is refused:

@@ -7,11 +7,14 @@ Every file of every table is opened with pyarrow, DuckDB, Polars and (hulls) Geo
 counts must be those of the documentation and agree between readers and tables; embeddings too must
 be the same in every reader, and of the length that the footer says. Where table points was written, hulls are compared with shapely and SciPy, hulls in space with SciPy and their
 definition, maxima with theirs, and triangulations with Euler's formula, the hull's area and the
-empty-circle property.
+empty-circle property. Where table messages was written, keys, headers and values must be the same in every
+reader, values those of the SHA-256 in header sha256 where one has it, and each message of the other tables there.
 
 One line a check, then 'N passed, N failed'; exit status 1 when a check failed.
 """
 import collections
+import datetime
+import hashlib
 import json
 import pathlib
 import sys
@@ -49,6 +52,7 @@ TABLES = {
     "tokens": KEYS + [("id", TEXT), ("model", TEXT), ("model_sha256", TEXT), ("weights", TEXT), ("mask_sha256", TEXT), ("task", TEXT), ("pooling", TEXT), ("normalized", pa.bool_()), ("n_tokens", I32), ("truncated", pa.bool_()), ("embedding", FLOATS), ("next_ids", INDICES), ("top_ids", INDICES), ("top_logprobs", FLOATS), ("tokenizer_sha256", TEXT), ("text", TEXT), ("scores", FLOATS)],
     "attention_stats": KEYS + [("id", TEXT), ("layer", pa.int16()), ("head", pa.int16()), ("kept_mass", F32), ("delta", F32), ("bound", F32), ("error", F32), ("n_extended", I32), ("n_dense", I32)],
     "rejects": [("partition", I32), ("offset", I64), ("index", I32), ("ts", TIME), ("ts_ns", I64), ("stage", TEXT), ("reason", TEXT), ("message", TEXT), ("key", BYTES), ("headers", TEXT), ("value", BYTES), ("value_size", I64), ("value_sha256", TEXT), ("retriable", pa.bool_())],
+    "messages": [("partition", I32), ("offset", I64), ("timestamp", TIME), ("key", BYTES), ("headers", pa.list_(pa.struct([("key", TEXT), ("value", BYTES)]))), ("value_size", I64), ("value", BYTES)],
 }
 FRAME = ["topic", "partition", "offset", "index"]  # joins all tables
 
@@ -138,7 +142,7 @@ def check_folder(out, table):
     if table == "hulls":
         bad += differ("GeoPandas", len(geopandas.read_parquet(out.root / table)), want)
     check(f"{table}: one table in every reader", bad, f"{want} rows")
-    unique = FRAME + {"triangles": ["tri_id"], "points": ["point_idx"], "maxima": ["directions"], "entropy": ["op", "stage"], "attention_stats": ["layer", "head"]}.get(table, [])
+    unique = FRAME[:3] if table == "messages" else FRAME + {"triangles": ["tri_id"], "points": ["point_idx"], "maxima": ["directions"], "entropy": ["op", "stage"], "attention_stats": ["layer", "head"]}.get(table, [])
     repeated = out.duck.execute(f"SELECT count(*) FROM (SELECT 1 FROM read_parquet('{out.glob(table)}', hive_partitioning=true) GROUP BY {', '.join(map(quoted, unique))} HAVING count(*) > 1)").fetchone()[0]
     check(f"{table}: no row twice", differ("repeated", repeated, 0))
 
@@ -184,6 +188,41 @@ def check_geo(out):
         check(f"hulls {f.parent.name}: GeoParquet", bad, f"{len(there)} geometries")
     off = out.duck.execute(f"SELECT count(*) FROM read_parquet('{out.glob('hulls')}') WHERE status = 'ok' AND NOT (ST_IsValid(geometry) AND abs(ST_Area(geometry) - area) <= 1e-9 * area AND abs(ST_Perimeter(geometry) - perimeter) <= 1e-9 * perimeter)").fetchone()[0]
     check("hulls: area and perimeter are DuckDB's", differ("rows that differ", off, 0))
+
+
+def check_messages(out, tables):
+    names = [n for n, _ in TABLES["messages"]]
+    kept = set()
+    columns = ", ".join(map(quoted, names)).replace('"timestamp"', 'epoch_us("timestamp")')  # times of DuckDB need a further package
+    for f in out.files("messages"):
+        want = pq.ParquetFile(f).read().to_pylist()
+        duck = [dict(zip(names, r)) for r in out.duck.execute(f"SELECT {columns} FROM read_parquet(?, hive_partitioning=false)", [str(f)]).fetchall()]
+        lazy = polars.read_parquet(f, hive_partitioning=False).to_dicts()
+        bad = [f"{reader} has other rows" for reader, rows in (("DuckDB", duck), ("Polars", lazy)) if [comparable(r) for r in rows] != [comparable(r) for r in want]]
+        topic = f.parent.name.partition("=")[2]
+        said = 0
+        for r in want:
+            kept.add((topic, r["partition"], r["offset"]))
+            if r["value"] is not None and len(r["value"]) != r["value_size"]:
+                bad.append(f"offset {r['offset']}: {len(r['value'])} bytes, value_size {r['value_size']}")
+            for h in r["headers"]:
+                if h["key"] == "sha256":
+                    said += 1
+                    bad += differ(f"offset {r['offset']}", hashlib.sha256(r["value"]).digest(), h["value"])
+        column = pq.read_metadata(f).row_group(0).column(names.index("value_size") + 2)  # headers are two
+        bad += differ("the last column", column.path_in_schema, "value") + (["values have bounds"] if column.statistics and column.statistics.has_min_max else [])
+        check(f"messages {f.name}: the same bytes in every reader", bad, f"{len(want)} rows, {said} of known values")
+    read = {tuple(k) for t in ("frames", "tokens", "rejects") if t in tables for k in out.rows(t)[FRAME[:3]].itertuples(index=False)}
+    check("messages: one for each offset that has rows", [f"{k} is not in both" for k in sorted(kept ^ read)], f"{len(kept)}")
+
+
+def comparable(row):
+    """A row of messages without what readers have of types of their own."""
+    headers = [(h["key"], None if h["value"] is None else bytes(h["value"])) for h in row["headers"]]
+    at = row["timestamp"]
+    if isinstance(at, datetime.datetime):
+        at = (at - datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)) // datetime.timedelta(microseconds=1)
+    return {**row, "headers": headers, "timestamp": at}
 
 
 def check_tokens(out, tables):
@@ -336,6 +375,8 @@ def main(root, tables):
         check_geo(out)
     if "tokens" in there:
         check_tokens(out, there)
+    if "messages" in there:
+        check_messages(out, there)
     if "points" in there:
         check_geometry(out, there)
     print(f"{counts['passed']} passed, {counts['failed']} failed")

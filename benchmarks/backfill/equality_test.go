@@ -89,15 +89,16 @@ func TestRowsAreThoseThroughABroker(t *testing.T) {
 	}{
 		{"mixed, with files that cannot be read",
 			"files DIR/clouds DIR/drawings DIR/drive-0 DIR/drive-1 DIR/drive-3 --skip-bad",
-			"--tables hulls,maxima,triangles,points",
-			"frames hulls maxima triangles points"},
+			"--tables hulls,maxima,triangles,points,messages",
+			"frames hulls maxima triangles points messages"},
 		{"entropy and hulls in space", "kitti DIR/big/drive", "--ops hull2d,hull3d,maxima3d --entropy-every 1 " +
 			"--tables hulls,hulls3d,maxima,entropy", "frames hulls hulls3d maxima entropy"},
 		{"seeded", "kitti DIR/big/drive", "--ops hull2d,hull3d --stage seed --model builtin:lidar",
 			"frames hulls hulls3d"},
 		{"packs of drawings", "quickdraw DIR/pens/one.ndjson DIR/pens/two.ndjson --pack 7 --skip-bad",
 			"", "frames hulls"},
-		{"texts", "tokens DIR/a.jsonl DIR/b.jsonl --pack 9 --skip-bad", "--lm builtin:bytes --truncate", "tokens"},
+		{"texts", "tokens DIR/a.jsonl DIR/b.jsonl --pack 9 --skip-bad",
+			"--lm builtin:bytes --truncate --tables messages", "tokens messages"},
 		{"ids", "tokens DIR/b.jsonl --tokenizer builtin:bytes", "--lm builtin:bytes --task logits --truncate",
 			"tokens"},
 	} {

@@ -31,10 +31,10 @@ func (c *Comparison) Err() error {
 		c.First)
 }
 
-// Places are the columns that say where a record stood. They differ between two ways on which
-// the same records came. The name of the topic is no column, and is compared unless the
+// Places are the columns that say where a record stood, and when it was sent. They differ between
+// two ways on which the same records came. The name of the topic is no column, and is compared unless the
 // column "topic" is left out.
-var Places = []string{"topic", "partition", "offset"}
+var Places = []string{"topic", "partition", "offset", "timestamp"}
 
 // times are the columns of table frames that two runs over the same records have different.
 var times = func() []string {

@@ -114,6 +114,10 @@ func (p *portions) folder(name string) uint64 {
 func (p *portions) cut(f *parquet.File, group parquet.RowGroup, begin portion) error {
 	var keys [3][]int64
 	for i, name := range []string{"partition", "offset", "index"} {
+		if _, ok := f.Schema().Lookup(name); !ok && name == "index" { // a row of messages is a whole message
+			keys[i] = make([]int64, len(keys[0]))
+			continue
+		}
 		err := eachValue(f, group, name, func(v parquet.Value) { keys[i] = append(keys[i], integer(v)) })
 		if err != nil {
 			return err

@@ -12,6 +12,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -253,7 +254,8 @@ func (s *Service) openPipeline(ctx context.Context, partitions int, frames pipel
 		Origin: s.origin(), Queue: queue,
 		NewProcess: func() pipeline.Process { return pipeline.NewFrames(frames).Process },
 		NewTokens:  func() *pipeline.Tokens { return pipeline.NewTokens(lm.TokenConfig) },
-		Workers:    s.workers, Memory: int64(c.Resource.Memory), RetryFor: c.Output.RetryFor,
+		Originals:  slices.Contains(c.Output.Tables, tables.Messages), Pack: tables.Pack,
+		Workers: s.workers, Memory: int64(c.Resource.Memory), RetryFor: c.Output.RetryFor,
 		Chunks: pipeline.Chunks{Window: int64(c.Source.ChunkWindow), Age: c.Source.ChunkAge,
 			Max: int64(c.Frames.MaxFrameBytes)},
 		SkipGaps: c.Source.OnGap == "skip", Archive: frames.Archive,

@@ -175,6 +175,7 @@ func (c *collector) add(ctx context.Context, sl slot) error {
 		c.times = append(c.times, c.sentAt(&t.msg))
 		b.Results = append(b.Results, t.results...)
 		b.Rejects = append(b.Rejects, t.rejects...)
+		b.Originals = t.appendCopy(b.Originals)
 		b.Bytes += int64(len(t.msg.Key) + len(t.msg.Value))
 		b.Messages++
 		c.batched.Store(b.Messages)
@@ -246,9 +247,10 @@ func (c *collector) commit(ctx context.Context) error {
 	c.p.budget.press()
 	clear(b.Results)
 	clear(b.Rejects)
+	c.p.recycle(b.Originals)
 	*b = schemas.Batch{Topic: b.Topic, Partition: b.Partition, Start: b.End, End: b.End, Last: b.Last,
 		TopicID: b.TopicID,
-		Results: b.Results[:0], Rejects: b.Rejects[:0]}
+		Results: b.Results[:0], Rejects: b.Rejects[:0], Originals: b.Originals[:0]}
 	c.times, c.resumed = c.times[:0], false
 	c.opened.Store(0)
 	c.batched.Store(0)

@@ -109,6 +109,11 @@ func (c *collector) large(ctx context.Context, t *task) error {
 			if err := c.report(ctx, t, first, refused); err != nil {
 				return err
 			}
+			t.bytes = 0 // of the letter, which the outbox counts
+			t.copy(c.p)
+			c.p.budget.hold(t.bytes)
+			c.buffered.Add(t.bytes)
+			b.Originals = t.appendCopy(b.Originals)
 			c.batch, c.times = b, append(c.times, c.sentAt(&t.msg))
 			c.opens()
 			c.batched.Store(1)

@@ -65,17 +65,21 @@ type Config struct {
 	Origin     Origin         // of the dead letters
 	NewProcess func() Process // called once for each worker
 	NewTokens  func() *Tokens // called once for each worker; nil: the Process gets messages of sequences, too
-	Workers    int
-	Queue      int   // messages of sequences that may wait for a worker; 0: four for each worker, as for clouds
-	Memory     int64 // bytes of records, results and rows in memory
-	Roll       Roll
-	Chunks     Chunks        // how far the chunks of a message may be apart
-	RetryFor   time.Duration // how long an output that cannot be written is retried; 0: not at all
-	SkipGaps   bool          // continue after records that retention deleted, instead of stopping
-	Archive    bool          // times of messages are those of recorded items: no latency, no lag in seconds
-	Tap        *live.Tap     // is told what is committed; may be nil
-	Metrics    *metrics.Metrics
-	Log        *slog.Logger
+	Originals  bool           // batches have the messages themselves
+	// Pack appends a value to dst as the output will have it, so that workers do what a commit
+	// would do alone. nil: this value stays as it is. Any worker calls it. May be nil.
+	Pack     func(dst, value []byte) []byte
+	Workers  int
+	Queue    int   // messages of sequences that may wait for a worker; 0: four for each worker, as for clouds
+	Memory   int64 // bytes of records, results and rows in memory
+	Roll     Roll
+	Chunks   Chunks        // how far the chunks of a message may be apart
+	RetryFor time.Duration // how long an output that cannot be written is retried; 0: not at all
+	SkipGaps bool          // continue after records that retention deleted, instead of stopping
+	Archive  bool          // times of messages are those of recorded items: no latency, no lag in seconds
+	Tap      *live.Tap     // is told what is committed; may be nil
+	Metrics  *metrics.Metrics
+	Log      *slog.Logger
 }
 
 // Pipeline processes partitions until Close. Any goroutine may call its methods.

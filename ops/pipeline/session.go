@@ -79,9 +79,10 @@ type task struct {
 	each    int // rows of each part of a large message
 	results []schemas.Result
 	rejects []schemas.Reject
-	letter  *schemas.Record // the dead letter of the rejects; nil: there is none, or it was sent
+	origin  *schemas.Original // a copy of the message; nil: none is asked for
+	letter  *schemas.Record   // the dead letter of the rejects; nil: there is none, or it was sent
 	id      schemas.RecordID
-	bytes   int64 // memory of results, rejects and letter
+	bytes   int64 // memory of results, rejects, copy and letter
 	skipped bool  // the session ended before the work began
 	done    chan struct{}
 }

@@ -143,10 +143,12 @@ func (w *worker) sequences() {
 	clear(w.msgs)
 }
 
-// finish counts the results and rejects of t, and holds their memory.
+// finish counts the results and rejects of t, and holds their memory and that of the copy of
+// its message.
 func (t *task) finish(p *Pipeline, took time.Duration) {
-	if t.lease != nil { // the collector sets the id of a large message itself
+	if t.lease != nil { // the collector does both for a large message itself
 		t.id = t.recordID()
+		t.copy(p)
 	}
 	for i := range t.results {
 		t.bytes += t.results[i].Bytes()

@@ -36,7 +36,7 @@ type writer struct {
 // encoder writes several row groups a file.
 var encoder = sync.OnceValue(func() *tables.Encoder {
 	e, err := tables.New(tables.Config{RowGroupRows: 24, Version: "test",
-		Tables: []string{tables.Hulls, tables.Triangles, tables.Points}})
+		Tables: []string{tables.Hulls, tables.Triangles, tables.Points, tables.Messages}})
 	if err != nil {
 		panic(err)
 	}
@@ -67,7 +67,7 @@ func newWriter(t testing.TB, store sinks.Store, content sinks.Content) *writer {
 // commit commits the next records of a partition.
 func (w *writer) commit(s batches.Spec) {
 	w.t.Helper()
-	s.Topic, s.Start = sinktest.LogTopic, w.next[s.Partition]
+	s.Topic, s.Start, s.Originals = sinktest.LogTopic, w.next[s.Partition], true
 	b := batches.Synthetic(s)
 	if _, err := w.out.Commit(w.t.Context(), b); err != nil {
 		w.t.Fatal(err)
@@ -79,6 +79,16 @@ func (w *writer) commit(s batches.Spec) {
 func (w *writer) tokens(records int) {
 	w.t.Helper()
 	b := batches.Tokens(sinktest.LogTopic, w.next[0], records, 8)
+	read := map[int64]bool{}
+	for i := range b.Results {
+		read[b.Results[i].Offset] = true
+	}
+	for i := range b.Rejects {
+		read[b.Rejects[i].Offset] = true
+	}
+	for _, offset := range slices.Sorted(maps.Keys(read)) {
+		b.Originals = append(b.Originals, batches.SyntheticOriginal(b, offset))
+	}
 	if _, err := w.out.Commit(w.t.Context(), b); err != nil {
 		w.t.Fatal(err)
 	}

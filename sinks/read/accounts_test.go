@@ -33,7 +33,7 @@ func TestVerifyMissesSequences(t *testing.T) {
 			for i := range b.Results {
 				rows = append(rows, rowKey{b.Results[i].Offset, b.Results[i].Index})
 			}
-			v.accounts(m, nil, rows, slices.Clone(rejects))
+			v.accounts(m, &accounts{sequences: rows, rejects: slices.Clone(rejects)})
 			return v.sorted()
 		}
 		if r := account(); !r.OK {
@@ -41,6 +41,42 @@ func TestVerifyMissesSequences(t *testing.T) {
 		}
 		if c.change(b); account().OK {
 			t.Errorf("%s: no fault", c.name)
+		}
+	}
+}
+
+// Table messages must have one row of each message, refused or not.
+func TestVerifyMissesKeptMessages(t *testing.T) {
+	b := batches.Synthetic(batches.Spec{Topic: "points", Records: 40, Frames: 2, Points: 4, Originals: true})
+	counts := record.Counts{Messages: b.Messages, Frames: int64(len(b.Results)), Rejects: int64(len(b.Rejects)),
+		Holes: b.Holes}
+	m := manifestJob{Manifest: &record.Manifest{Topic: "points", End: b.End, Counts: counts}, name: "m"}
+	for _, c := range []struct {
+		name   string
+		change func(rows []rowKey) []rowKey
+		ok     bool
+	}{
+		{"all", func(rows []rowKey) []rowKey { return rows }, true},
+		{"one less", func(rows []rowKey) []rowKey { return rows[1:] }, false},
+		{"none", func([]rowKey) []rowKey { return nil }, false},
+		{"one twice", func(rows []rowKey) []rowKey { return append(rows, rows[len(rows)-1]) }, false},
+		{"a hole", func(rows []rowKey) []rowKey { rows[0].offset = 3; return rows }, false},
+	} {
+		found := accounts{kept: true}
+		for i := range b.Results {
+			found.frames = append(found.frames, rowKey{b.Results[i].Offset, b.Results[i].Index})
+		}
+		for i := range b.Rejects {
+			found.rejects = append(found.rejects, rowKey{b.Rejects[i].Offset, b.Rejects[i].Index})
+		}
+		for i := range b.Originals {
+			found.messages = append(found.messages, rowKey{offset: b.Originals[i].Offset})
+		}
+		found.messages = c.change(found.messages)
+		v := &verifier{reporter: reporter{Report: newReport()}}
+		v.accounts(m, &found)
+		if r := v.sorted(); r.OK != c.ok {
+			t.Errorf("%s: ok %t, want %t: %v", c.name, r.OK, c.ok, r)
 		}
 	}
 }

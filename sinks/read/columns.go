@@ -8,6 +8,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"entropipe/schemas/codec/parquetfile"
+	"entropipe/sinks/tables"
 )
 
 // footerOf returns a value of a file's key-value metadata; "": the key is missing.
@@ -23,8 +24,8 @@ type rowKey struct {
 }
 
 // rowKeys appends the keys of a file's rows to dst, in order. Rows of another partition
-// are an error.
-func rowKeys(dst []rowKey, f *parquetfile.File, partition int32) ([]rowKey, error) {
+// are an error. The rows of table messages have no index: theirs is 0.
+func rowKeys(dst []rowKey, f *parquetfile.File, table string, partition int32) ([]rowKey, error) {
 	err := parquetfile.Guard(func() error {
 		for g := range f.RowGroups() {
 			// The number of rows is a claim of the footer: no memory is reserved by it.
@@ -37,7 +38,7 @@ func rowKeys(dst []rowKey, f *parquetfile.File, partition int32) ([]rowKey, erro
 				}
 			}
 			err := readColumn(f, g, "offset", offset)
-			if err == nil {
+			if err == nil && table != tables.Messages {
 				err = readColumn(f, g, "index", index)
 			}
 			if err == nil {

@@ -30,7 +30,7 @@ func FuzzOpenParquet(f *testing.F) {
 		}
 		columnRange(file, "offset")
 		if file.NumRows() < 1e6 {
-			rowKeys(nil, file, 0)
+			rowKeys(nil, file, tables.Frames, 0)
 		}
 	})
 }

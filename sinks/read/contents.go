@@ -21,7 +21,7 @@ func (v *verifier) contents(ctx context.Context, m manifestJob, buffer []byte) {
 		v.retired(ctx, m)
 		return
 	}
-	var frames, sequences, rejects []rowKey
+	var found accounts
 	readable := true
 	for i := range m.Files {
 		f := &m.Files[i]
@@ -35,20 +35,23 @@ func (v *verifier) contents(ctx context.Context, m manifestJob, buffer []byte) {
 		readable = readable && ok
 		switch f.Table {
 		case tables.Frames:
-			frames = append(frames, keys...)
+			found.frames = append(found.frames, keys...)
 		case tables.Tokens:
-			sequences = append(sequences, keys...)
+			found.sequences = append(found.sequences, keys...)
 		case tables.Rejects:
-			rejects = append(rejects, keys...)
+			found.rejects = append(found.rejects, keys...)
+		case tables.Messages:
+			found.kept = true
+			found.messages = append(found.messages, keys...)
 		}
 	}
 	if readable { // otherwise the counts must differ, and the fault is reported already
-		v.accounts(m, frames, sequences, rejects)
+		v.accounts(m, &found)
 	}
 }
 
 // file checks one file: existence, size, checksum, footer and rows. It returns the keys
-// of the rows if the table is frames, tokens or rejects; ok: the file could be read.
+// of the rows if the table is frames, tokens, rejects or messages; ok: the file could be read.
 func (v *verifier) file(ctx context.Context, m manifestJob, f *record.File, buffer []byte) (keys []rowKey, ok bool) {
 	v.checked(checkFiles, 1)
 	o, pending, err := v.find(ctx, m, f)
@@ -142,8 +145,8 @@ func (v *verifier) find(ctx context.Context, m manifestJob, f *record.File) (o s
 }
 
 // readKeys compares a file's footer with its manifest and with the schema of the
-// output (0: unknown). It returns the keys of the rows if the table is frames, tokens
-// or rejects.
+// output (0: unknown). It returns the keys of the rows if the table is frames, tokens,
+// rejects or messages.
 func readKeys(o sinks.Object, m *record.Manifest, f *record.File, schema int) ([]rowKey, error) {
 	file, err := parquetfile.Open(o, o.Size())
 	if err != nil {
@@ -163,16 +166,26 @@ func readKeys(o sinks.Object, m *record.Manifest, f *record.File, schema int) ([
 		return nil, fmt.Errorf("it has rows of offsets %d to %d, its manifest covers [%d, %d)", low,
 			high, m.Start, m.End)
 	}
-	if f.Table != tables.Frames && f.Table != tables.Tokens && f.Table != tables.Rejects {
-		return nil, nil
+	switch f.Table {
+	case tables.Frames, tables.Tokens, tables.Rejects, tables.Messages:
+		return rowKeys(nil, file, f.Table, m.Partition)
 	}
-	return rowKeys(nil, file, m.Partition)
+	return nil, nil
 }
 
-// accounts checks that every message of a manifest has a row or a reject, and no row twice.
-func (v *verifier) accounts(m manifestJob, frames, sequences, rejects []rowKey) {
+// accounts are the keys of a commit's rows.
+type accounts struct {
+	frames, sequences, rejects, messages []rowKey
+
+	kept bool // table messages is among the files
+}
+
+// accounts checks that every message of a manifest has a row or a reject, and no row twice, and
+// that table messages, if there is one, has a row of each message.
+func (v *verifier) accounts(m manifestJob, found *accounts) {
 	v.checked(checkAccounts, m.End-m.Start)
 	c := &m.Counts
+	frames, sequences, rejects := found.frames, found.sequences, found.rejects
 	if int64(len(frames)) != c.Frames || int64(len(sequences)) != c.Sequences || int64(len(rejects)) != c.Rejects {
 		v.fault(checkAccounts, m.name, "its files have %d frames, %d sequences and %d rejects, it says %d, %d and %d",
 			len(frames), len(sequences), len(rejects), c.Frames, c.Sequences, c.Rejects)
@@ -187,12 +200,14 @@ func (v *verifier) accounts(m manifestJob, frames, sequences, rejects []rowKey) 
 	all = append(all, rejects...)
 	slices.SortFunc(all, compareKeys)
 	traces := int64(0)
+	offsets := all[:0:0]
 	for i, k := range all {
 		if k.offset < m.Start || k.offset >= m.End {
 			v.fault(checkAccounts, m.name, "a row of offset %d is outside of [%d, %d)", k.offset, m.Start, m.End)
 		}
 		if i == 0 || k.offset != all[i-1].offset {
 			traces++
+			offsets = append(offsets, rowKey{offset: k.offset})
 		}
 		if slices.Contains(m.ahead, k.offset) {
 			v.fault(checkAccounts, m.name, "offset %d holds a chunk of a message before it, and has a row of its own",
@@ -202,6 +217,10 @@ func (v *verifier) accounts(m manifestJob, frames, sequences, rejects []rowKey) 
 	if traces != m.Counts.Messages {
 		v.fault(checkAccounts, m.name, "of its %d messages %d have a frame, a sequence or a reject",
 			m.Counts.Messages, traces)
+	}
+	if found.kept && !slices.Equal(found.messages, offsets) {
+		v.fault(checkAccounts, m.name, "table messages has %d rows, and not one of each of the %d messages that have "+
+			"a frame, a sequence or a reject", len(found.messages), traces)
 	}
 }
 

@@ -18,8 +18,11 @@ import (
 // byTopic is the folder key that every table has, besides those of the output.
 const byTopic = "topic"
 
-// rejects is the table whose files have no folder key but the topic.
-const rejects = "rejects"
+// rejects and messages are the tables whose files have no folder key but the topic.
+const (
+	rejects  = "rejects"
+	messages = "messages"
+)
 
 // points is the table whose coordinates have 32 or 64 bits: its Iceberg columns have 64, to
 // which readers promote the others.
@@ -27,7 +30,7 @@ const points = "points"
 
 // folderKeys returns the folder keys of a table's files, in order.
 func folderKeys(store *record.Store, name string) []string {
-	if name == rejects {
+	if name == rejects || name == messages {
 		return []string{byTopic}
 	}
 	return append(append([]string{}, store.PartitionBy...), byTopic)

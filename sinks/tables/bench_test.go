@@ -17,7 +17,8 @@ import (
 // the table) or a frame.
 
 func benchmarkEncode(b *testing.B, batch *schemas.Batch, tables ...*table) {
-	e := newTables(Config{PartitionBy: []string{record.ByDataset}, RowGroupRows: 1 << 20, RowGroupBytes: 64e6}, tables)
+	e := newTables(Config{PartitionBy: []string{record.ByDataset}, Tables: []string{Messages}, RowGroupRows: 1 << 20,
+		RowGroupBytes: 64e6}, tables)
 	plan := e.Plan(batch, 0)
 	var rows, size int64
 	for b.Loop() {

@@ -164,3 +164,18 @@ type rejectsRow struct {
 	ValueSHA256 string `parquet:"value_sha256,optional"`
 	Retriable   bool   `parquet:"retriable"`
 }
+
+type messagesRow struct {
+	Partition int32       `parquet:"partition,delta"`
+	Offset    int64       `parquet:"offset,delta"`
+	Timestamp int64       `parquet:"timestamp,optional,delta,timestamp(microsecond)"`
+	Key       []byte      `parquet:"key,optional"`
+	Headers   []headerRow `parquet:"headers,list"`
+	ValueSize int64       `parquet:"value_size,optional,delta"`
+	Value     []byte      `parquet:"value,optional,plain"`
+}
+
+type headerRow struct {
+	Key   string `parquet:"key"`
+	Value []byte `parquet:"value,optional"`
+}

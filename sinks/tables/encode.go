@@ -30,7 +30,7 @@ type Config struct {
 // called from several goroutines.
 type Encoder struct {
 	cfg     Config
-	tables  []*table     // in the order in which files are written
+	tables  []*table     // tables of results, in the order in which files are written
 	writers chan writers // pool, one entry for each file that may be encoded at once; nil: not made yet
 }
 
@@ -77,19 +77,22 @@ func (e *Encoder) Layout() sinks.Layout {
 }
 
 // Plan returns the files of part number part of a batch: for every table one file in
-// each folder where it has rows. The file of rejects is the last one.
+// each folder where it has rows. The files of rejects and of messages are the last ones.
 func (e *Encoder) Plan(b *schemas.Batch, part int) []sinks.File {
 	var files []sinks.File
 	groups := e.group(b.Results)
 	for _, t := range e.tables {
 		for _, g := range groups {
 			if rows := rowsWith(t, b.Results, g.rows); len(rows) > 0 {
-				files = append(files, sinks.File{Table: t.name, Path: e.dataFile(t.name, g.key, b, part), Rows: rows})
+				files = append(files, sinks.File{Table: t.name, Path: e.dataFile(t, g.key, b, part), Rows: rows})
 			}
 		}
 	}
 	if len(b.Rejects) > 0 {
-		files = append(files, sinks.File{Table: Rejects, Path: e.dataFile(Rejects, folderKey{}, b, part)})
+		files = append(files, sinks.File{Table: Rejects, Path: e.dataFile(rejectsTable, folderKey{}, b, part)})
+	}
+	if len(b.Originals) > 0 && slices.Contains(e.cfg.Tables, Messages) {
+		files = append(files, sinks.File{Table: Messages, Path: e.dataFile(messagesTable, folderKey{}, b, part)})
 	}
 	return files
 }
@@ -169,9 +172,14 @@ func (w writers) encode(out io.Writer, e *Encoder, t *table, f sinks.File, b *sc
 	for _, i := range f.Rows {
 		t.add(tw, &b.Results[i])
 	}
-	if t == rejectsTable {
+	switch t {
+	case rejectsTable:
 		for i := range b.Rejects {
 			addReject(tw, &b.Rejects[i])
+		}
+	case messagesTable:
+		for i := range b.Originals {
+			addMessage(tw, &b.Originals[i])
 		}
 	}
 	if rows, err = tw.finish(e.footer(tw, t, f, b)); err != nil {
@@ -188,7 +196,7 @@ func (e *Encoder) footer(tw *tableWriter, t *table, f sinks.File, b *schemas.Bat
 		{"entropipe.partition", fmt.Sprint(b.Partition)},
 		{offsetsKey, fmt.Sprintf("%d-%d", b.Start, b.End)},
 	}
-	if t != rejectsTable {
+	if !t.ofRecords() {
 		key := e.keyOf(&b.Results[f.Rows[0]])
 		for _, by := range e.cfg.PartitionBy {
 			kv = append(kv, [2]string{"entropipe." + by, validText(key.value(by))})

@@ -19,11 +19,13 @@ import (
 
 func testConfig() Config {
 	return Config{PartitionBy: []string{record.ByDataset}, RowGroupRows: 1 << 20, RowGroupBytes: 64e6,
-		Version: "1.2.3", Build: "abc"}
+		Tables: []string{Messages}, Version: "1.2.3", Build: "abc"}
 }
 
 // newEncoder returns an encoder that writes all tables.
-func newEncoder(cfg Config) *Encoder { return newTables(cfg, allTables[:len(allTables)-1]) }
+func newEncoder(cfg Config) *Encoder {
+	return newTables(cfg, slices.DeleteFunc(slices.Clone(allTables), (*table).ofRecords))
+}
 
 // encodeAll returns every file of a batch, by path.
 func encodeAll(t *testing.T, e *Encoder, b *schemas.Batch) map[string][]byte {
@@ -105,13 +107,13 @@ func TestRowGroups(t *testing.T) {
 }
 
 // What readers rely on in every file: zstd, a page index, statistics (but not
-// of geometry, where they would double the file), the footer, and no timestamp
+// of geometry and value, where they would double the file), the footer, and no timestamp
 // in nanoseconds or geometry type.
 func TestStorage(t *testing.T) {
 	files := encodeAll(t, newEncoder(testConfig()),
 		batches.Synthetic(batches.Spec{Topic: "points", Start: 5, Records: 40, Frames: 2, Points: 9,
-			Datasets: []string{"2011-09-26"}}))
-	if len(files) != 7 {
+			Datasets: []string{"2011-09-26"}, Originals: true}))
+	if len(files) != 8 {
 		t.Fatalf("%d files, want one a table", len(files))
 	}
 	for name, data := range files {
@@ -121,14 +123,14 @@ func TestStorage(t *testing.T) {
 			if c.MetaData.Codec != format.Zstd || c.OffsetIndexOffset == 0 || c.ColumnIndexOffset == 0 {
 				t.Errorf("%s: %s: %v, offset index at %d", name, column, c.MetaData.Codec, c.OffsetIndexOffset)
 			}
-			if s := c.MetaData.Statistics; column == "geometry" && s.MinValue != nil ||
+			if s := c.MetaData.Statistics; (column == "geometry" || column == "value") && s.MinValue != nil ||
 				column == "offset" && len(s.MinValue) != 8 {
 				t.Errorf("%s: %s: minimum %x", name, column, s.MinValue)
 			}
 		}
 		want := map[string]string{"entropipe.table": strings.Split(name, "/")[0], "entropipe.schema": "2",
 			"entropipe.topic": "points", "entropipe.partition": "0", "entropipe.offsets": "5-45"}
-		if !strings.HasPrefix(name, Rejects) {
+		if !strings.HasPrefix(name, Rejects) && !strings.HasPrefix(name, Messages) {
 			want["entropipe.dataset"] = "2011-09-26"
 		}
 		for key, value := range want {
@@ -208,6 +210,7 @@ func TestColumns(t *testing.T) {
 		{attentionStatsTable, key + "id layer head kept_mass delta bound error n_extended n_dense"},
 		{rejectsTable, "partition offset index ts ts_ns stage reason message key headers value value_size " +
 			"value_sha256 retriable"},
+		{messagesTable, "partition offset timestamp key headers value_size value"},
 	} {
 		var names []string
 		for _, field := range parquet.SchemaOf(c.t.row).Fields() {
@@ -275,7 +278,7 @@ func TestTablesAreDocumented(t *testing.T) {
 	words := strings.FieldsFunc(string(page),
 		func(r rune) bool { return !('a' <= r && r <= 'z' || '0' <= r && r <= '9' || r == '_' || r == '*') })
 	for _, table := range []*table{framesTable, hullsTable, hulls3DTable, maximaTable, trianglesTable, pointsTable,
-		entropyTable, tokensTable, attentionStatsTable, rejectsTable} {
+		entropyTable, tokensTable, attentionStatsTable, rejectsTable, messagesTable} {
 		if !strings.Contains(string(page), "\n## "+table.name+":") {
 			t.Errorf("table %s has no section", table.name)
 		}

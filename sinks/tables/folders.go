@@ -38,12 +38,11 @@ func (e *Encoder) keyOf(r *schemas.Result) folderKey {
 	return key
 }
 
-// dataFile returns the path of a table's file for part number part of a batch. Rejects
-// have no folder keys.
-func (e *Encoder) dataFile(table string, key folderKey, b *schemas.Batch, part int) string {
+// dataFile returns the path of a table's file for part number part of a batch.
+func (e *Encoder) dataFile(t *table, key folderKey, b *schemas.Batch, part int) string {
 	var name strings.Builder
-	name.WriteString(table)
-	if table != Rejects {
+	name.WriteString(t.name)
+	if !t.ofRecords() {
 		for _, by := range e.cfg.PartitionBy {
 			name.WriteString("/" + by + "=" + record.FolderValue(key.value(by), record.MaxFolderValue))
 		}

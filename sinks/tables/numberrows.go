@@ -105,12 +105,16 @@ func (t *tableWriter) pages(c *column, n int, take func(from int) int) {
 	}
 }
 
-// flushPage ends the page that a column of numbers is filling.
+// flushPage ends the page that a column with a buffer of this package is filling.
 func (t *tableWriter) flushPage(c *column) {
 	if t.err == nil {
 		t.err = c.out.Flush()
 	}
-	if t.err != nil {
-		c.numbers.Reset() // dropped values must not accumulate
+	switch { // values that are dropped after an error must not accumulate
+	case t.err == nil:
+	case c.blobs != nil:
+		c.blobs.Reset()
+	default:
+		c.numbers.Reset()
 	}
 }

@@ -63,6 +63,7 @@ type column struct {
 	n64      *integers[int64]
 	f32      *floats[float32]
 	f64      *floats[float64]
+	blobs    *blobs          // page of column value of table messages
 	values   []parquet.Value // pending values of any other column
 	optional int             // definition level of a value; 0: required
 	// The last text, because the next is nearly always the same.
@@ -87,23 +88,38 @@ const pageBytes = 128 << 10
 // of 128 KiB, do not shrink.
 const embeddingPageBytes = 512 << 10
 
+// messagePageBytes is the size of table messages' pages. A value that is larger has a page of its
+// own.
+const messagePageBytes = 1 << 20
+
+// messageGroupBytes bounds the row groups of table messages. Half of a row group's memory is that of
+// the pages of its values, which compress little.
+const messageGroupBytes = 16e6
+
 func (t *table) pageSize() int {
-	if t == tokensTable {
+	switch t {
+	case tokensTable:
 		return embeddingPageBytes
+	case messagesTable:
+		return messagePageBytes
 	}
 	return pageBytes
 }
 
 // newTableWriter returns a writer of table t. Column sequence is left out if it is a
-// folder key, except in rejects, whose files have no folder keys.
+// folder key, except in rejects and messages, whose files have no folder keys.
 func newTableWriter(t *table, cfg *Config) *tableWriter {
-	noSequence := t != rejectsTable && slices.Contains(cfg.PartitionBy, record.BySequence)
+	noSequence := !t.ofRecords() && slices.Contains(cfg.PartitionBy, record.BySequence)
 	var tags []parquet.SchemaOption
 	if noSequence {
 		tags = append(tags, parquet.StructTag(`parquet:"-"`, "Sequence"))
 	}
 	schema := parquet.SchemaOf(t.row, tags...)
 	numbers := numbersOf(schema)
+	var values map[int]*blobs
+	if t == messagesTable {
+		numbers.schema, values = blobsOf(numbers.schema)
+	}
 	tw := &tableWriter{noSequence: noSequence, limit: groupSize{cfg.RowGroupRows, cfg.RowGroupBytes},
 		degenerateNull: cfg.NullDegenerate, optional: numbers.optional}
 	tw.options = []parquet.WriterOption{numbers.schema,
@@ -112,16 +128,20 @@ func newTableWriter(t *table, cfg *Config) *tableWriter {
 		parquet.WriteBufferSize(pageBytes),
 		parquet.DataPageStatistics(false), // the page index has them, once
 		parquet.SkipPageBounds("geometry"),
+		parquet.SkipPageBounds("value"), // the bounds of a page could be the page again
 		parquet.CreatedBy("entropipe", cfg.Version, cfg.Build),
 		parquet.KeyValueMetadata("entropipe.schema", strconv.Itoa(SchemaVersion)),
 		parquet.KeyValueMetadata("entropipe.table", t.name)}
 	if len(tw.optional) > 0 {
 		tw.options = append(tw.options, parquet.DataPageVersion(1))
 	}
+	if t == messagesTable {
+		tw.limit.bytes = min(tw.limit.bytes, messageGroupBytes)
+	}
 	tw.enc = wkb.NewEncoder(&tw.wkb)
 	for i, path := range schema.Columns() {
 		leaf, _ := schema.Lookup(path...)
-		c := column{optional: int(leaf.MaxDefinitionLevel), numbers: numbers.buffers[i]}
+		c := column{optional: int(leaf.MaxDefinitionLevel), numbers: numbers.buffers[i], blobs: values[i]}
 		c.n32, _ = c.numbers.(*integers[int32])
 		c.n64, _ = c.numbers.(*integers[int64])
 		c.f32, _ = c.numbers.(*floats[float32])
@@ -142,7 +162,7 @@ func (t *tableWriter) reset(out io.Writer) {
 	t.next, t.pending, t.bytes, t.rows, t.group, t.err = 0, 0, 0, 0, groupSize{}, nil
 	for i, c := range t.w.ColumnWriters() {
 		t.columns[i].out = c
-		if t.columns[i].numbers != nil && t.err == nil {
+		if (t.columns[i].numbers != nil || t.columns[i].blobs != nil) && t.err == nil {
 			_, t.err = c.WriteRowValues(nil) // makes the column writer take its buffer
 		}
 	}

@@ -20,7 +20,7 @@ import (
 	"entropipe/sinks/record"
 )
 
-// Names of the tables of frames, and of rejects. Those of sequences are in tokens.go.
+// Names of the tables of frames, of rejects and of messages. Those of sequences are in tokens.go.
 const (
 	Frames    = record.Frames
 	Hulls     = "hulls"
@@ -30,6 +30,7 @@ const (
 	Points    = "points"
 	Entropy   = "entropy"
 	Rejects   = "rejects"
+	Messages  = "messages"
 )
 
 // SchemaVersion is the version of the tables' columns. store.json and every footer
@@ -47,6 +48,10 @@ type table struct {
 	add  func(*tableWriter, *schemas.Result)
 }
 
+// ofRecords tells whether rows are records and no results: then has and add are nil, and the
+// files have no folder keys, because a record that cannot be read has none.
+func (t *table) ofRecords() bool { return t.has == nil }
+
 // The tables. Table points has two forms, because the coordinates of a file have one
 // width: float32, or float64 if any frame of the file has float64.
 var (
@@ -61,8 +66,10 @@ var (
 	entropyTable    = &table{Entropy, entropyRow{}, func(r *schemas.Result) bool { return len(r.Entropy) > 0 },
 		addEntropy}
 	rejectsTable     = &table{name: Rejects, row: rejectsRow{}}
+	messagesTable    = &table{name: Messages, row: messagesRow{}}
 	selectableTables = []*table{hullsTable, hulls3DTable, maximaTable, trianglesTable, pointsTable, entropyTable}
-	allTables        = slices.Concat([]*table{framesTable}, selectableTables, sequenceTables, []*table{rejectsTable})
+	allTables        = slices.Concat([]*table{framesTable}, selectableTables, sequenceTables,
+		[]*table{rejectsTable, messagesTable})
 )
 
 // Names returns the names of all tables, in the order in which a commit writes their
@@ -77,8 +84,8 @@ func Names() []string {
 
 func hasPoints(r *schemas.Result) bool { return r.Points != nil && len(r.Points.Idx) > 0 }
 
-// selectTables returns the tables that are always written and the named ones, each
-// once, in the order in which files are written.
+// selectTables returns the tables of results that are always written and the named ones, each
+// once, in the order in which files are written. Tables rejects and messages are apart.
 func selectTables(names []string) ([]*table, error) {
 	want := map[string]bool{}
 	for _, name := range names {
@@ -86,6 +93,7 @@ func selectTables(names []string) ([]*table, error) {
 	}
 	delete(want, Frames)
 	delete(want, Rejects)
+	delete(want, Messages)
 	for _, t := range sequenceTables {
 		delete(want, t.name)
 	}
@@ -99,8 +107,8 @@ func selectTables(names []string) ([]*table, error) {
 	for _, name := range names {
 		if want[name] {
 			return nil, &sinks.ConfigError{Field: "tables",
-				Problem: fmt.Sprintf("there is no table %q; there are frames, tokens, "+
-					"attention_stats and rejects (always), hulls, hulls3d, maxima, triangles, points, entropy", name)}
+				Problem: fmt.Sprintf("there is no table %q; there are frames, tokens, attention_stats and rejects "+
+					"(always), hulls, hulls3d, maxima, triangles, points, entropy, messages", name)}
 		}
 	}
 	return append(selected, sequenceTables...), nil

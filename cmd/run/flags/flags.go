@@ -62,8 +62,10 @@ type SourceFlags struct {
 type OutputFlags struct {
 	Bucket command.Bucket `embed:""`
 
-	Out          string        `default:"./entropipe-out" placeholder:"DIR" content:"no"`
-	Tables       []string      `enum:"frames,rejects,hulls,hulls3d,maxima,triangles,points,entropy" content:"yes"`
+	Out string `default:"./entropipe-out" placeholder:"DIR" content:"no"`
+
+	Tables []string `enum:"frames,rejects,hulls,hulls3d,maxima,triangles,points,entropy,messages" content:"yes"`
+
 	PartitionBy  []string      `enum:"dataset,sequence,date" default:"dataset" content:"no" more:"yes"`
 	StrictConfig bool          `content:"no" more:"yes"`
 	NewConfig    bool          `content:"no" more:"yes"`
@@ -133,9 +135,9 @@ func (c *Flags) FrameConfig(log *slog.Logger) (pipeline.FrameConfig, []string, e
 	// always written
 	tables = slices.DeleteFunc(slices.Clone(tables), func(t string) bool { return t == "frames" || t == "rejects" })
 	for _, t := range tables {
-		if !slices.Contains([]string{"hulls", "hulls3d", "maxima", "triangles", "points", "entropy"}, t) {
+		if !slices.Contains([]string{"hulls", "hulls3d", "maxima", "triangles", "points", "entropy", "messages"}, t) {
 			return cfg, nil, mistake.NewUsage(fmt.Errorf("--tables %s: want hulls, hulls3d, maxima, triangles, "+
-				"points or entropy", t))
+				"points, entropy or messages", t))
 		}
 	}
 	for _, t := range tables {

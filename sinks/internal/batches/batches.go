@@ -23,6 +23,7 @@ type Spec struct {
 	Datasets  []string // in turn
 	Points64  bool     // frames carry Points, in float64
 	Plain     bool     // no holes, no rejects, no degenerate frames
+	Originals bool     // the messages themselves, too
 	Seed      uint64
 }
 
@@ -42,6 +43,9 @@ func Synthetic(s Spec) *schemas.Batch {
 		}
 		b.Messages++
 		b.Last = &schemas.RecordID{Offset: o, Timestamp: 1700000000000 + o, CRC32C: uint32(o)}
+		if s.Originals {
+			b.Originals = append(b.Originals, SyntheticOriginal(b, o))
+		}
 		if !s.Plain && o%5 == 2 {
 			b.Rejects = append(b.Rejects, SyntheticReject(b, o))
 			continue
@@ -51,6 +55,21 @@ func Synthetic(s Spec) *schemas.Batch {
 		}
 	}
 	return b
+}
+
+// SyntheticOriginal makes the message of an offset: some are tombstones, some have no key.
+func SyntheticOriginal(b *schemas.Batch, offset int64) schemas.Original {
+	o := schemas.Original{Topic: b.Topic, Partition: b.Partition, Offset: offset,
+		TimeNs:  (1700000000000 + offset) * 1e6,
+		Headers: []schemas.Header{{Key: "dataset", Value: []byte("synthetic")}, {Key: "none"}}}
+	if offset%3 != 0 {
+		o.Key = fmt.Appendf(nil, "key-%d", offset)
+	}
+	if offset%11 != 5 {
+		o.Value = fmt.Appendf(nil, "value of offset %d", offset)
+		o.Size = int64(len(o.Value))
+	}
+	return o
 }
 
 func SyntheticReject(b *schemas.Batch, offset int64) schemas.Reject {
