@@ -36,7 +36,7 @@ func (p *Pipeline) pack(value []byte) []byte {
 	if p.cfg.Pack == nil {
 		return nil
 	}
-	scratch := p.buffers.get(len(value) + len(value)/64 + 64) // what does not compress grows
+	scratch := p.buffers.get(len(value) + len(value)/64 + 64) // incompressible values grow
 	packed := p.cfg.Pack(scratch[:0], value)
 	if packed == nil {
 		p.buffers.put(scratch)

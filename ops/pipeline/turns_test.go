@@ -55,7 +55,7 @@ func (o *topicOutput) Resume(context.Context, string, int32) (schemas.Position, 
 type endless struct {
 	message schemas.Message
 	n       int64
-	bytes   int64 // of a fetch of perFetch messages
+	bytes   int64 // bytes of a fetch of perFetch messages
 	each    int64
 }
 

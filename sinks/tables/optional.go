@@ -79,7 +79,7 @@ func (t *tableWriter) correct(m *format.FileMetaData) {
 			c := &m.RowGroups[g].Columns[i].MetaData
 			s := &c.Statistics
 			if slices.Contains(t.optional, i) {
-				c.Encoding = append([]format.Encoding{format.RLE}, c.Encoding...) // of the levels
+				c.Encoding = append([]format.Encoding{format.RLE}, c.Encoding...) // the encoding of levels
 				slices.Sort(c.Encoding)
 				c.SizeStatistics.DefinitionLevelHistogram = []int64{s.NullCount, c.NumValues - s.NullCount}
 			}
