@@ -103,12 +103,15 @@ const (
 // Points is a copy of a frame's finite points, for the optional table points.
 // Either X32 and Y32 or X64 and Y64 are set. Z and Intensity may be nil.
 type Points struct {
-	Idx           []int32
+	Idx           []int32 // positions in the frame as received, ascending; nil: 0, 1, …
 	X32, Y32, Z32 []float32
 	X64, Y64, Z64 []float64
 	Intensity     []float32
 	codec.Extra
 }
+
+// Len returns the number of points.
+func (p *Points) Len() int { return max(len(p.X32), len(p.X64)) }
 
 // Result holds the output of all operators for one frame, or of a model for one
 // sequence. It owns its memory: nothing in it points into the message.

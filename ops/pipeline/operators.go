@@ -280,10 +280,11 @@ func (o *operators[T]) addMaxima(op schemas.Op, m *memory, r *schemas.Result,
 	return schemas.StatusOK, len(idx)
 }
 
-// pick returns the values of column at the positions idx; nil for a column that is absent.
+// pick returns a copy of column, of the values at the positions idx; nil positions: of all. It
+// returns nil for a column that is absent.
 func pick[T any](column []T, idx []int32) []T {
-	if column == nil {
-		return nil
+	if column == nil || idx == nil {
+		return clone(column)
 	}
 	values := make([]T, len(idx))
 	for k, i := range idx {
@@ -295,11 +296,14 @@ func pick[T any](column []T, idx []int32) []T {
 // copyPoints copies the prepared cloud, with each point's number in the frame as
 // received.
 func (o *operators[T]) copyPoints(in *preprocess.Prepared[T], from *codec.Points) *schemas.Points {
-	p := &schemas.Points{Idx: make([]int32, in.Cloud.Len())}
-	for i := range p.Idx {
-		p.Idx[i] = int32(i)
+	p := &schemas.Points{}
+	if n := in.Cloud.Len(); n < from.Len() || o.pruned != nil {
+		p.Idx = make([]int32, n)
+		for i := range p.Idx {
+			p.Idx[i] = int32(i)
+		}
+		in.Original(p.Idx)
 	}
-	in.Original(p.Idx)
 	switch c := any(in.Cloud).(type) {
 	case geom.Cloud[float32]:
 		p.X32, p.Y32, p.Z32 = clone(c.X), clone(c.Y), clone(c.Z)

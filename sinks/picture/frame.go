@@ -28,6 +28,7 @@ type Frame struct {
 	layers map[string]bool
 }
 
+// NewFrame returns the frame of r, whose Points it completes.
 func NewFrame(r *schemas.Result, layers []string) *Frame {
 	s := &Frame{Result: r, layers: map[string]bool{}}
 	for _, layer := range layers {
@@ -37,6 +38,11 @@ func NewFrame(r *schemas.Result, layers []string) *Frame {
 		r.Points = &schemas.Points{}
 		if r.NPoints > r.NDropped {
 			s.layers = map[string]bool{LayerHull: true}
+		}
+	}
+	if p := r.Points; p.Idx == nil {
+		for i := range p.Len() {
+			p.Idx = append(p.Idx, int32(i))
 		}
 	}
 	return s

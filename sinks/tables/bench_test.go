@@ -79,8 +79,8 @@ func BenchmarkDrawings(b *testing.B) {
 // coordinates' mantissas are in use.
 func sweep(n int, seed uint64) *schemas.Points {
 	random := rand.New(rand.NewPCG(seed, 1))
-	p := &schemas.Points{Idx: make([]int32, n), X32: make([]float32, n), Y32: make([]float32, n),
-		Z32: make([]float32, n), Intensity: make([]float32, n)}
+	p := &schemas.Points{X32: make([]float32, n), Y32: make([]float32, n), Z32: make([]float32, n),
+		Intensity: make([]float32, n)}
 	for i := range n {
 		laser, turn := i*64/n, 2*math.Pi*float64(i%(n/64))/float64(n/64)
 		down := math.Pi / 180 * (-2 + 27*float64(laser)/64)
@@ -90,7 +90,6 @@ func sweep(n int, seed uint64) *schemas.Points {
 			far = min(far, 1.73/math.Sin(down))
 		}
 		far += 0.02 * random.NormFloat64()
-		p.Idx[i] = int32(i)
 		p.X32[i] = float32(far * math.Cos(down) * math.Cos(turn))
 		p.Y32[i] = float32(far * math.Cos(down) * math.Sin(turn))
 		p.Z32[i] = float32(-far * math.Sin(down))
@@ -118,8 +117,8 @@ func BenchmarkPoints(b *testing.B) {
 // BenchmarkPointsWide: coordinates as float64.
 func BenchmarkPointsWide(b *testing.B) {
 	benchmarkPoints(b, pointsTable, func(p *schemas.Points) {
-		p.X64, p.Y64, p.Z64 = make([]float64, len(p.Idx)), make([]float64, len(p.Idx)), make([]float64, len(p.Idx))
-		for i := range p.Idx { // by an odd factor, so that no mantissa ends with zeros
+		p.X64, p.Y64, p.Z64 = make([]float64, p.Len()), make([]float64, p.Len()), make([]float64, p.Len())
+		for i := range p.X64 { // by an odd factor, so that no mantissa ends with zeros
 			p.X64[i], p.Y64[i], p.Z64[i] = float64(p.X32[i])*1.1, float64(p.Y32[i])*1.1, float64(p.Z32[i])*1.1
 		}
 		p.X32, p.Y32, p.Z32 = nil, nil, nil
@@ -129,7 +128,7 @@ func BenchmarkPointsWide(b *testing.B) {
 // BenchmarkPointsFields: with rings, labels of which some are null, and times.
 func BenchmarkPointsFields(b *testing.B) {
 	benchmarkPoints(b, pointsTable, func(p *schemas.Points) {
-		n := len(p.Idx)
+		n := p.Len()
 		p.Ring, p.Label, p.TOffsetNs = make([]int32, n), make([]int32, n), make([]int64, n)
 		for i := range n {
 			p.Ring[i], p.Label[i], p.TOffsetNs[i] = int32(i*64/n), int32(i/100%20), int64(i%(n/64))*55_296

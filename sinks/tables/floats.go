@@ -16,14 +16,13 @@ type floats[T float32 | float64] struct {
 	lent   []T // the page, while it is the caller's memory
 }
 
-func (b *floats[T]) codec() compress.Codec { return floatCompression{compression} }
+func (b *floats[T]) codec() compress.Codec { return &planes{b.width(), b.levels.optional} }
 
-// Numbers that are lent are many, so that no page is small. A page of lent numbers has at most
-// mostLent: two byte planes fill a block of zstd, so that the planes of low bits and those of
-// high ones have Huffman codes of their own.
+// Numbers that are lent are many, so that no page is small. A byte plane of the most that a
+// page has is one block of zstd, with one Huffman code.
 const (
 	lendFrom = 8192
-	mostLent = 64 << 10
+	mostLent = blockBytes
 )
 
 // take appends the first elements of v, no more than fit into the page, and returns their
@@ -117,13 +116,34 @@ type floatPage[T float32 | float64] struct {
 // Bounds returns the least and the greatest number, as parquet-go does: NaN counts only if
 // there is nothing else.
 func (p *floatPage[T]) Bounds() (least, greatest parquet.Value, ok bool) {
-	v := p.values
-	if len(v) == 0 {
+	if len(p.values) == 0 {
 		return least, greatest, false
 	}
-	first := max(0, slices.IndexFunc(v, func(x T) bool { return x == x }))
-	low, high := v[first], v[first]
-	for _, x := range v[first:] {
+	first := max(0, slices.IndexFunc(p.values, func(x T) bool { return x == x }))
+	low, high := bounds(p.values[first:])
+	return floatValue(low), floatValue(high), true
+}
+
+// bounds returns the bounds of v, whose first element is NaN only if all are. Nearly all
+// numbers lie within the bounds of those before them: eight are looked at together.
+func bounds[T float32 | float64](v []T) (low, high T) {
+	low, high = v[0], v[0]
+	i := 0
+	for ; i+8 <= len(v); i += 8 {
+		w := v[i : i+8 : i+8]
+		if w[0] >= low && w[0] <= high && w[1] >= low && w[1] <= high && w[2] >= low && w[2] <= high &&
+			w[3] >= low && w[3] <= high && w[4] >= low && w[4] <= high && w[5] >= low && w[5] <= high &&
+			w[6] >= low && w[6] <= high && w[7] >= low && w[7] <= high {
+			continue
+		}
+		low, high = widest(w, low, high)
+	}
+	return widest(v[i:], low, high)
+}
+
+// widest returns the bounds of v, low and high. NaN in v does not count.
+func widest[T float32 | float64](v []T, low, high T) (T, T) {
+	for _, x := range v {
 		if x < low {
 			low = x
 		}
@@ -131,7 +151,7 @@ func (p *floatPage[T]) Bounds() (least, greatest parquet.Value, ok bool) {
 			high = x
 		}
 	}
-	return floatValue(low), floatValue(high), true
+	return low, high
 }
 
 func floatValue[T float32 | float64](v T) parquet.Value {

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/parquet-go/parquet-go"
-	"github.com/parquet-go/parquet-go/encoding"
 	"github.com/parquet-go/parquet-go/format"
 	"pgregory.net/rapid"
 
@@ -407,25 +406,5 @@ func TestLevelsOfRowsThatAreAlikeAreOneNumber(t *testing.T) {
 	}
 	if bytes, err := l.append(nil); err != nil || len(bytes) > 8 {
 		t.Errorf("%d bytes, %v", len(bytes), err)
-	}
-}
-
-// Byte planes that repeat nothing get a Huffman code.
-func TestIntensitiesTakeTwoBytes(t *testing.T) {
-	values := encoding.FloatValues(sweep(64<<10, 7).Intensity)
-	split, err := parquet.FloatType.Encode(nil, values, &parquet.ByteStreamSplit)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := floatCompression{compression}
-	packed, err := c.Encode(nil, split)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if alone, err := compression.Encode(nil, split); err != nil || 4*len(packed) > 3*len(alone) {
-		t.Errorf("%d bytes of %d, without the code %d: %v", len(packed), len(split), len(alone), err)
-	}
-	if back, err := c.Decode(nil, packed); err != nil || !bytes.Equal(back, split) {
-		t.Errorf("%d bytes come back as %d: %v", len(split), len(back), err)
 	}
 }

@@ -10,7 +10,7 @@ func addPoints(t *tableWriter, r *schemas.Result) {
 	addPointColumns(t, r, func() {
 		t.floats32(p.X32)
 		t.floats32(p.Y32)
-		t.floatsOrNone(p.Z32, len(p.Idx))
+		t.floatsOrNone(p.Z32, p.Len())
 	})
 }
 
@@ -24,7 +24,7 @@ func addPointsWide(t *tableWriter, r *schemas.Result) {
 		case narrow != nil:
 			t.widened(narrow)
 		default:
-			t.absent(1, len(p.Idx))
+			t.absent(1, p.Len())
 		}
 	}
 	addPointColumns(t, r, func() {
@@ -38,11 +38,11 @@ func addPointsWide(t *tableWriter, r *schemas.Result) {
 // columns x, y and z.
 func addPointColumns(t *tableWriter, r *schemas.Result, coordinates func()) {
 	p := r.Points
-	n := len(p.Idx)
+	n := p.Len()
 	t.begin(n, n*56)
 	addShortKeys(t, &r.FrameKey, n)
-	if consecutive(p.Idx) {
-		t.count32(p.Idx[0], n)
+	if p.Idx == nil {
+		t.count32(0, n)
 	} else {
 		t.stride32(p.Idx, 1, n)
 	}
@@ -50,16 +50,6 @@ func addPointColumns(t *tableWriter, r *schemas.Result, coordinates func()) {
 	t.floatsOrNone(p.Intensity, n)
 	addExtra(t, &p.Extra, n)
 	t.end(n)
-}
-
-// consecutive tells whether v is v[0], v[0]+1, …
-func consecutive(v []int32) bool {
-	for i, x := range v {
-		if x != v[0]+int32(i) {
-			return false
-		}
-	}
-	return true
 }
 
 // addExtra appends the columns of pointFields, of n points.

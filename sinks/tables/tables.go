@@ -82,7 +82,7 @@ func Names() []string {
 	return names
 }
 
-func hasPoints(r *schemas.Result) bool { return r.Points != nil && len(r.Points.Idx) > 0 }
+func hasPoints(r *schemas.Result) bool { return r.Points != nil && r.Points.Len() > 0 }
 
 // selectTables returns the tables of results that are always written and the named ones, each
 // once, in the order in which files are written. Tables rejects and messages are apart.
