@@ -80,7 +80,7 @@ type frame struct {
 	out    []byte
 	last   int // header of the last block
 	huff   huff0.Scratch
-	made   []byte // what compression has made
+	made   []byte // a frame of compression
 	sample []byte
 }
 

@@ -77,7 +77,7 @@ func TestPlanesOfASweep(t *testing.T) {
 	for _, column := range []struct {
 		name   string
 		values []float32
-		most   float64 // of what zstd makes
+		most   float64 // ratio to the bytes that zstd makes
 	}{{"x", p.X32, 1.1}, {"y", p.Y32, 1.1}, {"z", p.Z32, 1.1}, {"intensity", p.Intensity, 0.75}} {
 		split, err := parquet.FloatType.Encode(nil, encoding.FloatValues(column.values), &parquet.ByteStreamSplit)
 		if err != nil {
