@@ -61,16 +61,27 @@ type File interface {
 
 // Folder is a Disk in a folder of the operating system. No name leads out of the
 // folder, not even through a symbolic link.
-type Folder struct{ root *os.Root }
+type Folder struct {
+	root *os.Root
+	self *os.File // the folder of root, for calls that os.Root does not have
+}
 
 // Open opens a folder, which must exist.
 func Open(dir string) (Folder, error) {
 	root, err := os.OpenRoot(dir)
-	return Folder{root}, err
+	if err != nil {
+		return Folder{}, err
+	}
+	self, err := root.Open(".")
+	if err != nil {
+		root.Close()
+		return Folder{}, err
+	}
+	return Folder{root, self}, nil
 }
 
 // Close releases the folder.
-func (d Folder) Close() error { return d.root.Close() }
+func (d Folder) Close() error { return errors.Join(d.root.Close(), d.self.Close()) }
 
 func (d Folder) Create(name string) (File, error) {
 	f, err := d.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
@@ -81,7 +92,7 @@ func (d Folder) Create(name string) (File, error) {
 }
 
 func (d Folder) Open(name string) (Object, error) {
-	f, err := d.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe in a file's place is not waited for
+	f, err := d.open(name)
 	if err != nil {
 		return nil, err
 	}
@@ -94,6 +105,15 @@ func (d Folder) Open(name string) (Object, error) {
 		return nil, err
 	}
 	return osObject{f, info.Size()}, nil
+}
+
+// open opens a file for reading, if it can with one call of the system.
+func (d Folder) open(name string) (*os.File, error) {
+	const flags = os.O_RDONLY | syscall.O_NONBLOCK // a pipe in a file's place is not waited for
+	if f := openBeneath(d.self, name, flags); f != nil {
+		return f, nil
+	}
+	return d.root.OpenFile(name, flags, 0)
 }
 
 type osObject struct {

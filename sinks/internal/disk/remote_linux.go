@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"os"
 	"slices"
 	"syscall"
 )
@@ -18,6 +19,11 @@ func (d Folder) Remote() bool {
 		return false
 	}
 	defer f.Close()
+	return remote(f)
+}
+
+// remote tells whether a file is on such a file system; false: the system does not tell.
+func remote(f *os.File) bool {
 	var fs syscall.Statfs_t
 	if err := syscall.Fstatfs(int(f.Fd()), &fs); err != nil {
 		return false
