@@ -199,22 +199,37 @@ func Parse(name string, data []byte, v any) error {
 	if err := checkSum(data); err != nil {
 		return &DamagedError{name, err}
 	}
-	var head struct {
-		Format int `json:"format"`
-	}
-	if err := json.Unmarshal(data, &head); err != nil {
+	format, err := formatOf(data)
+	if err != nil {
 		return &DamagedError{name, err}
 	}
-	if head.Format < 1 {
-		return &DamagedError{name, fmt.Errorf("format %d", head.Format)}
+	if format < 1 {
+		return &DamagedError{name, fmt.Errorf("format %d", format)}
 	}
-	if head.Format > FormatVersion {
-		return &FormatError{name, head.Format}
+	if format > FormatVersion {
+		return &FormatError{name, format}
 	}
 	if err := json.Unmarshal(data, v); err != nil {
 		return &DamagedError{name, err}
 	}
 	return nil
+}
+
+// formatOf returns the format of a record; 0: it has none. Programs write the format first: other
+// records are read twice.
+func formatOf(data []byte) (int, error) {
+	if rest, first := bytes.CutPrefix(data, []byte("{\n \"format\": ")); first {
+		digits, _, _ := bytes.Cut(rest, []byte(",\n"))
+		format, err := strconv.Atoi(string(digits[:min(len(digits), 9)]))
+		if err == nil && format >= 1 && format <= FormatVersion {
+			return format, nil
+		}
+	}
+	var head struct {
+		Format int `json:"format"`
+	}
+	err := json.Unmarshal(data, &head)
+	return head.Format, err
 }
 
 // ParseStore decodes and checks store.json. The result of an error is incomplete.
@@ -303,8 +318,8 @@ func (m *Manifest) problem() string {
 	if m.AdoptedFrom != "" && len(m.AdoptedFrom) != UUIDSize {
 		return fmt.Sprintf("adopted from %q", m.AdoptedFrom)
 	}
+	staging := StagingName(m.TopicPartition(), m.Start, m.UUID) + "/"
 	for _, f := range m.Files {
-		staging := StagingName(m.TopicPartition(), m.Start, m.UUID) + "/"
 		if !fs.ValidPath(f.Path) || !strings.HasPrefix(f.Path, f.Table+"/") || !strings.HasSuffix(f.Path, DataSuffix) ||
 			!strings.HasPrefix(f.Staged, staging) || !fs.ValidPath(f.Staged) || f.Rows < 0 ||
 			f.Bytes < 0 || f.SHA256 == "" {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
+	"unsafe"
 
 	"github.com/parquet-go/parquet-go/format"
 )
@@ -67,10 +69,15 @@ const (
 type number struct {
 	at    int32 // first byte
 	owner int32 // row group or column chunk
-	size  uint8
 	kind  NumberKind
-	value int64
 }
+
+// Bytes of a footer by number and by column chunk, at least, in the files of this program: for a
+// guess of how many there are.
+const (
+	bytesByNumber = 10
+	bytesByChunk  = 64
+)
 
 // ReadRawFooter reads a footer. Lengths are compared with the bytes that are there; ranges are
 // not compared with the file. Every error is a *FormatError.
@@ -110,10 +117,13 @@ func (s *rawScanner) read() error {
 		return fmt.Errorf("%d bytes follow its metadata", n)
 	}
 	f := s.f
-	kind := binary.AppendVarint(make([]byte, 0, len(f.schema)+len(f.orders)+len(s.first)+16), f.version)
-	kind = binary.AppendUvarint(kind, uint64(len(f.schema)))
-	kind = append(append(append(kind, f.schema...), f.orders...), s.first...)
-	f.Kind = string(kind)
+	head := binary.AppendUvarint(binary.AppendVarint(make([]byte, 0, 20), f.version), uint64(len(f.schema)))
+	var kind strings.Builder
+	kind.Grow(len(head) + len(f.schema) + len(f.orders) + len(s.first))
+	for _, part := range [][]byte{head, f.schema, f.orders, s.first} {
+		kind.Write(part)
+	}
+	f.Kind = kind.String()
 	for i := range f.numbers {
 		f.numbers[i].at -= int32(s.begin)
 	}
@@ -149,6 +159,9 @@ func (s *rawScanner) field(id int64, kind byte) (err error) {
 }
 
 func (s *rawScanner) rowGroups() error {
+	if s.f.groups != nil {
+		return errors.New("it has two lists of row groups")
+	}
 	n, elem, err := s.list()
 	if err != nil {
 		return err
@@ -157,6 +170,8 @@ func (s *rawScanner) rowGroups() error {
 		return errors.New("its row groups are no structures")
 	}
 	s.begin = s.at
+	s.f.numbers = make([]number, 0, (len(s.b)-s.at)/bytesByNumber)
+	s.f.Chunks = make([]RawChunk, 0, (len(s.b)-s.at)/bytesByChunk)
 	err = s.each(n, func() error {
 		s.column = 0
 		if err := s.fields(s.rowGroup); err != nil {
@@ -276,8 +291,7 @@ func (s *rawScanner) note(kind NumberKind, owner int, into *int64) error {
 	if into != nil {
 		*into = value
 	}
-	s.f.numbers = append(s.f.numbers, number{at: int32(at), owner: int32(owner), size: uint8(s.at - at), kind: kind,
-		value: value})
+	s.f.numbers = append(s.f.numbers, number{at: int32(at), owner: int32(owner), kind: kind})
 	return nil
 }
 
@@ -297,10 +311,11 @@ func (s *rawScanner) keyValues() error {
 				return s.skip(kind, inStruct)
 			}
 			text, err := s.text()
+			view := unsafe.String(unsafe.SliceData(text), len(text)) // the footer never changes
 			if id == 1 {
-				kv.Key = string(text)
+				kv.Key = view
 			} else {
-				kv.Value = string(text)
+				kv.Value = view
 			}
 			return err
 		})
@@ -335,8 +350,9 @@ func (f *RawFooter) AppendGroups(dst []byte, value func(kind NumberKind, owner i
 	for i := range f.numbers {
 		n := &f.numbers[i]
 		dst = append(dst, f.groups[at:n.at]...)
-		dst = binary.AppendVarint(dst, value(n.kind, int(n.owner), n.value))
-		at = int(n.at) + int(n.size)
+		before, size := binary.Varint(f.groups[n.at:])
+		dst = binary.AppendVarint(dst, value(n.kind, int(n.owner), before))
+		at = int(n.at) + size
 	}
 	return append(dst, f.groups[at:]...)
 }

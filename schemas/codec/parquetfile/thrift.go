@@ -44,6 +44,10 @@ type scanner struct {
 var errThriftDepth = errors.New("its metadata nest too deep")
 
 func (s *scanner) uvarint() (uint64, error) {
+	if s.at < len(s.b) && s.b[s.at] < 0x80 { // most numbers
+		s.at++
+		return uint64(s.b[s.at-1]), nil
+	}
 	v, n := binary.Uvarint(s.b[s.at:])
 	if n == 0 {
 		return 0, io.ErrUnexpectedEOF
