@@ -336,7 +336,7 @@ func (s *adoption) copy(ctx context.Context, object Object, name, staged string)
 	if in.err != nil {
 		err = &formerError{name, in.err}
 	}
-	return out.sum(), err
+	return out.sum.Hex(), err
 }
 
 // intact returns a *formerError if a file could not be read or has another checksum

@@ -4,29 +4,33 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"hash"
 	"io"
+
+	"entropipe/sinks/internal/pairhash"
 )
 
 // summingWriter counts and hashes the bytes that are written through it.
 type summingWriter struct {
-	io.Writer
-	hash  hash.Hash
-	bytes int64
+	to  io.Writer
+	sum *pairhash.Digest
 }
 
 func newSummingWriter(w io.Writer) *summingWriter {
-	return &summingWriter{Writer: w, hash: sha256.New()}
+	return &summingWriter{to: w, sum: pairhash.New()}
 }
 
 func (s *summingWriter) Write(p []byte) (int, error) {
-	n, err := s.Writer.Write(p)
-	s.hash.Write(p[:n])
-	s.bytes += int64(n)
+	n, err := s.to.Write(p)
+	s.sum.Write(p[:n])
 	return n, err
 }
 
-func (s *summingWriter) sum() string { return hex.EncodeToString(s.hash.Sum(nil)) }
+// WriteBoth implements PairWriter.
+func (s *summingWriter) WriteBoth(p []byte, other *pairhash.Digest, q []byte) (int, error) {
+	n, err := s.to.Write(p)
+	pairhash.WriteBoth(s.sum, p[:n], other, q)
+	return n, err
+}
 
 // Checksum returns the SHA-256 of a file in hex. It reads the whole file in pieces of
 // len(buffer) bytes, and fails when ctx ends.

@@ -138,7 +138,7 @@ func (o *Output) stageFile(ctx context.Context, f File, b *schemas.Batch, file *
 	if closeErr := w.Close(); err == nil {
 		err = closeErr
 	}
-	file.Bytes, file.SHA256 = out.bytes, out.sum()
+	file.Bytes, file.SHA256 = out.sum.Bytes(), out.sum.Hex()
 	return err
 }
 

@@ -292,6 +292,25 @@ func (l *Local) makeOne(dir string) error {
 
 // Stage implements Stager.
 func (l *Local) Stage(_ context.Context, name string) (io.WriteCloser, error) {
+	f, err := l.stage(name)
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// StageLarge does what Stage does. A large file passes by the page cache, where the file system
+// allows that: see disk.Large.
+func (l *Local) StageLarge(_ context.Context, name string) (io.WriteCloser, error) {
+	f, err := l.stage(name)
+	if err != nil {
+		return nil, err
+	}
+	f.File = disk.Large(f.File)
+	return f, nil
+}
+
+func (l *Local) stage(name string) (*stagedFile, error) {
 	if err := l.makeFolder(path.Dir(name)); err != nil {
 		return nil, err
 	}

@@ -8,12 +8,22 @@ import (
 	"slices"
 	"strings"
 
+	"entropipe/sinks/internal/pairhash"
 	"entropipe/sinks/record"
 )
 
 // StageFile stages one file of a commit that a caller makes itself. It calls write once, which
 // writes the file and returns the number of its rows. No two files of a commit have one path.
-type StageFile func(table, path string, write func(w io.Writer) (rows int64, err error)) error
+type StageFile func(table, path string, write func(w PairWriter) (rows int64, err error)) error
+
+// PairWriter writes a file whose SHA-256 is computed on the way.
+type PairWriter interface {
+	io.Writer
+
+	// WriteBoth writes p to the file, and adds q to the message of other. Two digests may take the
+	// time of one: see package pairhash.
+	WriteBoth(p []byte, other *pairhash.Digest, q []byte) (int, error)
+}
 
 // CommitFiles commits m, whose files are made by make instead of the Encoder: their rows are
 // those of another output. It sets UUID, Files and Writer of m. m.Start is where its partition
@@ -30,7 +40,7 @@ func (o *Output) CommitFiles(ctx context.Context, m *record.Manifest, make func(
 		return notReady(p, m.Start)
 	}
 	m.Format, m.UUID, m.Writer, m.Files = record.FormatVersion, record.NewUUID(), o.cfg.Version, []record.File{}
-	if err := make(func(table, path string, write func(io.Writer) (int64, error)) error {
+	if err := make(func(table, path string, write func(PairWriter) (int64, error)) error {
 		return o.stageMade(ctx, m, table, path, write)
 	}); err != nil {
 		return unavailable(o.abandon(ctx, m, err))
@@ -43,16 +53,26 @@ func (o *Output) CommitFiles(ctx context.Context, m *record.Manifest, make func(
 	return err
 }
 
+// largeStager is a store that writes large files otherwise than small ones.
+type largeStager interface {
+	// StageLarge does what Stage does, for a file that is expected to be large.
+	StageLarge(ctx context.Context, name string) (io.WriteCloser, error)
+}
+
 // stageMade stages one file and adds it to m.
 func (o *Output) stageMade(ctx context.Context, m *record.Manifest, table, name string,
-	write func(io.Writer) (int64, error)) (err error) {
+	write func(PairWriter) (int64, error)) (err error) {
 	if !strings.HasPrefix(name, table+"/") ||
 		slices.ContainsFunc(m.Files, func(f record.File) bool { return f.Path == name }) {
 		return fmt.Errorf("%s is no path for a file of table %s, or another file of the commit has it", name, table)
 	}
 	folder := record.StagingName(m.TopicPartition(), m.Start, m.UUID)
 	file := record.File{Table: table, Path: name, Staged: path.Join(folder, fmt.Sprintf("%s-%d", table, len(m.Files)))}
-	w, err := o.store.Stage(ctx, file.Staged)
+	stage := o.store.Stage
+	if s, ok := o.store.(largeStager); ok {
+		stage = s.StageLarge
+	}
+	w, err := stage(ctx, file.Staged)
 	if err != nil {
 		return fmt.Errorf("stage %s: %w", name, err)
 	}
@@ -64,7 +84,7 @@ func (o *Output) stageMade(ctx context.Context, m *record.Manifest, table, name 
 	if err != nil {
 		return fmt.Errorf("stage %s: %w", name, err)
 	}
-	file.Bytes, file.SHA256 = out.bytes, out.sum()
+	file.Bytes, file.SHA256 = out.sum.Bytes(), out.sum.Hex()
 	m.Files = append(m.Files, file)
 	return nil
 }

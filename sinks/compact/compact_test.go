@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"io"
 	"maps"
@@ -20,6 +22,7 @@ import (
 	"entropipe/schemas/codec/parquetfile"
 	"entropipe/sinks"
 	"entropipe/sinks/internal/batches"
+	"entropipe/sinks/internal/pairhash"
 	"entropipe/sinks/internal/sinktest"
 	"entropipe/sinks/read"
 	"entropipe/sinks/record"
@@ -390,10 +393,12 @@ func TestBloomFiltersAreCopied(t *testing.T) {
 		}
 		files = append(files, b.Bytes())
 	}
-	var out bytes.Buffer
-	p := newSplicer(&out, 0, 3000)
+	out := &pairSum{sum: pairhash.New()}
+	p := newSplicer(out, 0, 3000)
 	for _, data := range files {
-		s := &source{data: data, size: int64(len(data)), file: &record.File{}, ctx: t.Context()}
+		sum := sha256.Sum256(data)
+		s := &source{data: data, size: int64(len(data)), file: &record.File{SHA256: hex.EncodeToString(sum[:])},
+			ctx: t.Context()}
 		var err error
 		if s.footer, err = parquetfile.ReadRawFooter(bytes.NewReader(data), s.size); err != nil {
 			t.Fatal(err)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"path"
 	"slices"
 	"time"
@@ -231,7 +230,7 @@ type partWriter struct {
 }
 
 // write copies files until one does not fit behind the others.
-func (w *partWriter) write(out io.Writer) (rows int64, err error) {
+func (w *partWriter) write(out sinks.PairWriter) (rows int64, err error) {
 	p := newSplicer(out, w.start, w.end)
 	for {
 		s, err := w.l.peek()
@@ -242,7 +241,7 @@ func (w *partWriter) write(out io.Writer) (rows int64, err error) {
 			return p.finish()
 		}
 		if err := p.add(s); err != nil {
-			return 0, fmt.Errorf("%s: %w", s.name, err)
+			return 0, err
 		}
 		w.l.drop()
 	}

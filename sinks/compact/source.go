@@ -2,6 +2,7 @@ package compact
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -12,6 +13,7 @@ import (
 
 	"entropipe/schemas/codec/parquetfile"
 	"entropipe/sinks"
+	"entropipe/sinks/internal/pairhash"
 	"entropipe/sinks/record"
 )
 
@@ -29,9 +31,10 @@ type source struct {
 	footer *parquetfile.RawFooter
 	size   int64
 
-	data   []byte       // the whole of a small file, which has its checksum
-	object sinks.Object // a large file; nil: data is whole
-	ctx    context.Context
+	data    []byte       // the whole of a small file
+	checked bool         // data was compared with its checksum
+	object  sinks.Object // a large file; nil: data is whole
+	ctx     context.Context
 }
 
 // buffers holds the memory of small files.
@@ -39,6 +42,9 @@ var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
 // openSource opens a file of a commit, and reads it if it is small. kinds has the kinds of footers
 // that were checked. Missing and damaged files are a *SourceError.
+//
+// The file is compared with its checksum by each, beside the sum of the result. Where two sums take
+// longer than one, a small file is compared here, beside other files.
 func openSource(ctx context.Context, store sinks.Reader, f *record.File, kinds *sync.Map) (*source, error) {
 	s := &source{file: f, ctx: ctx, size: f.Bytes}
 	err := s.open(store, kinds)
@@ -67,7 +73,16 @@ func (s *source) open(store sinks.Reader, kinds *sync.Map) error {
 			return err
 		}
 		r = bytes.NewReader(s.data)
+		if !pairhash.Paired() {
+			if err := s.compareData(); err != nil {
+				return err
+			}
+		}
 	}
+	return s.blame(s.readFooter(r, kinds))
+}
+
+func (s *source) readFooter(r io.ReaderAt, kinds *sync.Map) (err error) {
 	if s.footer, err = parquetfile.ReadRawFooter(r, s.size); err != nil {
 		return err
 	}
@@ -94,7 +109,7 @@ func (s *source) find(store sinks.Reader) (o sinks.Object, err error) {
 	return nil, fmt.Errorf("the file of a commit is missing: %w", sinks.ErrNotFound)
 }
 
-// load reads the file, and compares it with its checksum.
+// load reads the file.
 func (s *source) load() error {
 	buffer := buffers.Get().(*[]byte)
 	if int64(cap(*buffer)) < s.size {
@@ -110,8 +125,7 @@ func (s *source) load() error {
 	}
 	s.object.Close()
 	s.object = nil
-	sum := sha256.Sum256(s.data)
-	return s.compare(hex.EncodeToString(sum[:]))
+	return nil
 }
 
 func (s *source) compare(sum string) error {
@@ -121,17 +135,39 @@ func (s *source) compare(sum string) error {
 	return nil
 }
 
-// each calls f with the bytes of the file in order, and compares a large file with its checksum
-// on the way: an error may come after all bytes.
-func (s *source) each(f func(piece []byte) error) error {
-	if s.object == nil {
-		return f(s.data)
+// blame returns err, a fault of the file, or what explains it: a small file was not compared with
+// its checksum yet.
+func (s *source) blame(err error) error {
+	if err != nil && s.data != nil && s.object == nil && !s.checked {
+		return cmp.Or(s.compareData(), err)
 	}
-	sum := sha256.New()
-	piece := make([]byte, pieceBytes)
-	for at := int64(0); at < s.size; at += int64(len(piece)) {
+	return err
+}
+
+// compareData compares a small file with its checksum.
+func (s *source) compareData() error {
+	sum := sha256.Sum256(s.data)
+	err := s.compare(hex.EncodeToString(sum[:]))
+	s.checked = err == nil
+	return err
+}
+
+// each calls f with the bytes of the file in order. It has f add them to sum, unless the file was
+// compared before, and compares the file with its checksum then: an error may come after all bytes.
+// An error of the file is a *SourceError.
+func (s *source) each(sum *pairhash.Digest, f func(piece []byte) error) error {
+	if s.object == nil {
+		if err := f(s.data); err != nil {
+			return err
+		}
+	}
+	var piece []byte
+	for at := int64(0); s.object != nil && at < s.size; at += int64(len(piece)) {
 		if err := s.ctx.Err(); err != nil {
 			return err
+		}
+		if piece == nil {
+			piece = make([]byte, pieceBytes)
 		}
 		piece = piece[:min(int64(len(piece)), s.size-at)]
 		if n, err := s.object.ReadAt(piece, at); n < len(piece) {
@@ -140,12 +176,14 @@ func (s *source) each(f func(piece []byte) error) error {
 			}
 			return s.fault(err)
 		}
-		sum.Write(piece)
 		if err := f(piece); err != nil {
 			return err
 		}
 	}
-	if err := s.compare(hex.EncodeToString(sum.Sum(nil))); err != nil {
+	if s.checked {
+		return nil
+	}
+	if err := s.compare(sum.Hex()); err != nil {
 		return s.fault(err)
 	}
 	return nil
@@ -153,7 +191,7 @@ func (s *source) each(f func(piece []byte) error) error {
 
 // fault returns err as a *SourceError, unless it may pass.
 func (s *source) fault(err error) error {
-	if err = sinks.Unavailable(err); passes(err) {
+	if err = sinks.Unavailable(s.blame(err)); passes(err) {
 		return err
 	}
 	return &SourceError{Name: s.name, Err: err}
@@ -188,24 +226,40 @@ type loaded struct {
 	err error
 }
 
+// opening is a file that is to be opened, and where its source goes.
+type opening struct {
+	file *record.File
+	to   chan loaded
+}
+
 // load begins to open files, depth at a time. The caller ends it with close.
+//
+// The goroutines live as long as the loader: the stack of a new one would grow anew for each
+// footer.
 func load(ctx context.Context, store sinks.Reader, files []*record.File, depth int) *loader {
 	ctx, cancel := context.WithCancel(ctx)
 	l := &loader{ctx: ctx, cancel: cancel, ready: make(chan chan loaded, depth), left: len(files)}
 	kinds := new(sync.Map)
+	next := make(chan opening)
+	for range min(depth, len(files)) {
+		go func() {
+			for o := range next {
+				s, err := openSource(ctx, store, o.file, kinds)
+				o.to <- loaded{s, err}
+			}
+		}()
+	}
 	go func() {
 		defer close(l.ready)
+		defer close(next)
 		for _, f := range files {
 			one := make(chan loaded, 1)
 			select {
 			case l.ready <- one:
+				next <- opening{f, one} // close waits for what comes of it
 			case <-ctx.Done():
 				return
 			}
-			go func() {
-				s, err := openSource(ctx, store, f, kinds)
-				one <- loaded{s, err}
-			}()
 		}
 	}()
 	return l

@@ -11,6 +11,8 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 
 	"entropipe/schemas/codec/parquetfile"
+	"entropipe/sinks"
+	"entropipe/sinks/internal/pairhash"
 	"entropipe/sinks/tables"
 )
 
@@ -30,18 +32,30 @@ const magic = "PAR1"
 //	└────┴──────────────────────────────┴────────────────┴────────────────┴────────────────┘
 //	       as they are, in their order    as they are      plus the shift   plus the shift
 type splicer struct {
-	w     io.Writer
-	at    int64 // bytes written
-	start int64 // range of offsets, for the footer
+	w     sinks.PairWriter
+	sum   *pairhash.Digest // SHA-256 of the source that is added
+	at    int64            // bytes written
+	start int64            // range of offsets, for the footer
 	end   int64
 
 	sources []moved           // whose row groups are written; all have the same Kind
 	pairs   []format.KeyValue // of the footer
-	columns [][]byte          // column indexes, encoded; empty: none
-	offsets [][]byte          // offset indexes, encoded; empty: none
+	columns indexes           // column indexes
+	offsets indexes           // offset indexes
 	rows    int64
 	groups  int
 	footers int64 // bytes of the sources' footers
+
+	// What is known of the source that is added, in memory that the next one uses again.
+	segments []segment
+	held     []byte      // encoded indexes, in the order of the file
+	named    [2][][]byte // views of held: column indexes and offset indexes, by column chunk; empty: none
+}
+
+// indexes holds encoded indexes, one behind the other.
+type indexes struct {
+	data  []byte
+	sizes []int32 // by column chunk; 0: none
 }
 
 // moved is the footer of a source and the place of its chunks in the file.
@@ -54,8 +68,8 @@ type moved struct {
 }
 
 // newSplicer begins a file.
-func newSplicer(w io.Writer, start, end int64) *splicer {
-	return &splicer{w: w, start: start, end: end}
+func newSplicer(w sinks.PairWriter, start, end int64) *splicer {
+	return &splicer{w: w, sum: pairhash.New(), start: start, end: end}
 }
 
 // fits tells whether the file may go on with the row groups of s.
@@ -63,12 +77,13 @@ func (p *splicer) fits(s *source) bool {
 	if len(p.sources) == 0 {
 		return true
 	}
-	chunks := len(p.columns) + len(s.footer.Chunks)
+	chunks := len(p.columns.sizes) + len(s.footer.Chunks)
 	return p.sources[0].footer.Kind == s.footer.Kind && chunks <= maxChunks && p.footers+s.footer.Size <= maxFooter &&
 		p.groups+s.footer.Groups <= math.MaxInt16
 }
 
-// add copies the row groups of s.
+// add copies the row groups of s, and compares s with its checksum on the way: after an error the
+// file is no good. An error of s is a *SourceError.
 func (p *splicer) add(s *source) (err error) {
 	if len(p.sources) == 0 {
 		if err := p.write([]byte(magic)); err != nil {
@@ -76,21 +91,28 @@ func (p *splicer) add(s *source) (err error) {
 		}
 		p.pairs = s.footer.KeyValues
 	} else if p.pairs, err = tables.MergeFooters(p.pairs, s.footer.KeyValues); err != nil {
+		return s.fault(err)
+	}
+	if p.segments, err = s.appendSegments(p.segments[:0]); err != nil {
+		return s.fault(err)
+	}
+	p.sum.Reset()
+	p.held = p.held[:0]
+	sweep := sweep{p: p, segments: p.segments, summed: s.checked}
+	if err := s.each(p.sum, sweep.piece); err != nil {
 		return err
 	}
-	segments, err := s.segments()
+	if sweep.next < len(p.segments) {
+		g := &p.segments[sweep.next]
+		err = fmt.Errorf("it ends at byte %d, and its footer names bytes %d to %d: %w", sweep.at, g.from, g.to,
+			io.ErrUnexpectedEOF)
+	} else {
+		err = p.adopt(s)
+	}
 	if err != nil {
-		return err
+		return s.fault(err)
 	}
-	sweep := sweep{p: p, segments: segments}
-	if err := s.each(sweep.piece); err != nil {
-		return err
-	}
-	if sweep.next < len(segments) {
-		return fmt.Errorf("it ends at byte %d, and its footer names bytes %d to %d: %w", sweep.at,
-			segments[sweep.next].from, segments[sweep.next].to, io.ErrUnexpectedEOF)
-	}
-	return p.adopt(s, segments)
+	return nil
 }
 
 func (p *splicer) write(data []byte) error {
@@ -100,11 +122,15 @@ func (p *splicer) write(data []byte) error {
 }
 
 // adopt takes over the row groups of s, whose segments are written.
-func (p *splicer) adopt(s *source, segments []segment) (err error) {
+func (p *splicer) adopt(s *source) (err error) {
 	n := len(s.footer.Chunks)
-	m := moved{footer: s.footer, shifts: make([]int64, n), chunk: len(p.columns), group: p.groups}
-	for i := range segments {
-		switch g := &segments[i]; g.kind {
+	m := moved{footer: s.footer, shifts: make([]int64, n), chunk: len(p.columns.sizes), group: p.groups}
+	for i := range p.named {
+		p.named[i] = slices.Grow(p.named[i][:0], n)[:n]
+		clear(p.named[i])
+	}
+	for i := range p.segments {
+		switch g := &p.segments[i]; g.kind {
 		case chunkBytes:
 			m.shifts[g.place] = g.shift
 		case filterBytes:
@@ -112,21 +138,22 @@ func (p *splicer) adopt(s *source, segments []segment) (err error) {
 				m.filters = make([]int64, n)
 			}
 			m.filters[g.place] = g.shift
+		case columnIndex, offsetIndex:
+			p.named[g.kind-columnIndex][g.place] = p.held[g.held:][:g.to-g.from]
 		}
 	}
-	p.columns = append(p.columns, make([][]byte, n)...)
-	p.offsets = append(p.offsets, make([][]byte, n)...)
-	for i := range segments {
-		switch g := &segments[i]; g.kind {
-		case columnIndex:
-			p.columns[m.chunk+g.place] = g.data
-		case offsetIndex:
-			later, err := parquetfile.AppendOffsetIndex(make([]byte, 0, len(g.data)+16), g.data, m.shifts[g.place])
+	for place := range n {
+		column, offset := p.named[0][place], p.named[1][place]
+		p.columns.data = append(p.columns.data, column...)
+		p.columns.sizes = append(p.columns.sizes, int32(len(column)))
+		before := len(p.offsets.data)
+		if len(offset) > 0 {
+			p.offsets.data, err = parquetfile.AppendOffsetIndex(p.offsets.data, offset, m.shifts[place])
 			if err != nil {
 				return err
 			}
-			p.offsets[m.chunk+g.place] = later
 		}
+		p.offsets.sizes = append(p.offsets.sizes, int32(len(p.offsets.data)-before))
 	}
 	p.sources = append(p.sources, m)
 	p.rows += s.footer.Rows
@@ -137,11 +164,11 @@ func (p *splicer) adopt(s *source, segments []segment) (err error) {
 
 // finish writes the indexes and the footer, and returns the number of rows.
 func (p *splicer) finish() (rows int64, err error) {
-	columns, err := p.indexes(p.columns)
+	columns, err := p.indexes(&p.columns)
 	if err != nil {
 		return 0, err
 	}
-	offsets, err := p.indexes(p.offsets)
+	offsets, err := p.indexes(&p.offsets)
 	if err != nil {
 		return 0, err
 	}
@@ -153,11 +180,11 @@ func (p *splicer) finish() (rows int64, err error) {
 			case parquetfile.ColumnIndexOffset:
 				return columns[m.chunk+owner]
 			case parquetfile.ColumnIndexLength:
-				return int64(len(p.columns[m.chunk+owner]))
+				return int64(p.columns.sizes[m.chunk+owner])
 			case parquetfile.OffsetIndexOffset:
 				return offsets[m.chunk+owner]
 			case parquetfile.OffsetIndexLength:
-				return int64(len(p.offsets[m.chunk+owner]))
+				return int64(p.offsets.sizes[m.chunk+owner])
 			}
 			return m.number(kind, owner, n)
 		})
@@ -190,16 +217,16 @@ func (m *moved) number(kind parquetfile.NumberKind, owner int, n int64) int64 {
 }
 
 // indexes writes indexes, and returns where each begins; 0: there is none.
-func (p *splicer) indexes(all [][]byte) (offsets []int64, err error) {
-	offsets = make([]int64, len(all))
-	var joined []byte // one write
-	for i, data := range all {
-		if len(data) > 0 {
-			offsets[i] = p.at + int64(len(joined))
-			joined = append(joined, data...)
+func (p *splicer) indexes(all *indexes) (offsets []int64, err error) {
+	offsets = make([]int64, len(all.sizes))
+	at := p.at
+	for i, size := range all.sizes {
+		if size > 0 {
+			offsets[i] = at
+			at += int64(size)
 		}
 	}
-	return offsets, p.write(joined)
+	return offsets, p.write(all.data)
 }
 
 // segmentKind is what the bytes of a segment are.
@@ -216,18 +243,17 @@ const (
 type segment struct {
 	kind     segmentKind
 	from, to int64
-	place    int    // number of the column chunk in its file, by row group
-	shift    int64  // distance from its place in the source to that in the result
-	data     []byte // bytes of an index
+	place    int   // number of the column chunk in its file, by row group
+	shift    int64 // distance from its place in the source to that in the result
+	held     int   // where an index begins in splicer.held
 }
 
-// segments returns what a source's footer names, by offset. Ranges that overlap, or that reach
-// into the footer, are an error.
+// appendSegments appends what a source's footer names to all, which is empty, by offset. Ranges that
+// overlap, or that reach into the footer, are an error.
 //
 // A filter whose length the footer does not name is left out, as very old writers had it.
-func (s *source) segments() ([]segment, error) {
+func (s *source) appendSegments(all []segment) ([]segment, error) {
 	chunks := s.footer.Chunks
-	all := make([]segment, 0, 3*len(chunks))
 	add := func(kind segmentKind, place int, r parquetfile.Range) {
 		if r != (parquetfile.Range{}) {
 			all = append(all, segment{kind: kind, from: r.From, to: r.To, place: place})
@@ -258,11 +284,12 @@ func (s *source) segments() ([]segment, error) {
 	return all, nil
 }
 
-// sweep passes over the bytes of a source in order: pages and filters go into the result, and
-// indexes into memory.
+// sweep passes over the bytes of a source in order: pages and filters go into the result, indexes
+// into memory, and all into the sum of the source.
 type sweep struct {
 	p        *splicer
 	segments []segment
+	summed   bool  // the source needs no sum
 	next     int   // segment that has not ended yet
 	at       int64 // bytes seen
 }
@@ -272,12 +299,19 @@ func (w *sweep) piece(data []byte) error {
 	begin := w.at
 	w.at += int64(len(data))
 	from, to := int64(0), int64(0) // bytes of data that are not written yet
+	sum := int64(0)                // bytes of data that are in the sum
 	flush := func() error {
 		if from == to {
 			return nil
 		}
-		err := w.p.write(data[from:to])
-		from = to
+		if w.summed {
+			err := w.p.write(data[from:to])
+			from = to
+			return err
+		}
+		n, err := w.p.w.WriteBoth(data[from:to], w.p.sum, data[sum:to])
+		w.p.at += int64(n)
+		from, sum = to, to
 		return err
 	}
 	for ; w.next < len(w.segments); w.next++ {
@@ -287,7 +321,10 @@ func (w *sweep) piece(data []byte) error {
 		}
 		a, b := max(g.from, begin)-begin, min(g.to, w.at)-begin
 		if g.kind == columnIndex || g.kind == offsetIndex {
-			g.data = append(g.data, data[a:b]...)
+			if g.from >= begin {
+				g.held = len(w.p.held)
+			}
+			w.p.held = append(w.p.held, data[a:b]...)
 		} else {
 			if a != to {
 				if err := flush(); err != nil {
@@ -304,5 +341,9 @@ func (w *sweep) piece(data []byte) error {
 			break
 		}
 	}
-	return flush()
+	err := flush()
+	if !w.summed {
+		w.p.sum.Write(data[sum:])
+	}
+	return err
 }
