@@ -26,7 +26,7 @@ import (
 
 type cli struct {
 	Quick   bool   `help:"Few files, one round; keeps no result."`
-	Rounds  int    `default:"5" help:"Turns of our ways (${default}; --quick: 1)."`
+	Rounds  int    `default:"9" help:"Turns of our ways (${default}; --quick: 1)."`
 	Files   int    `default:"10000" help:"Files of the output (${default}; --quick: 400)."`
 	Points  int    `default:"5000" help:"Points of a cloud; a file of points has three clouds (${default})."`
 	Target  int64  `default:"134217728" help:"Size of the files that are made (${default})."`
@@ -127,7 +127,7 @@ func (b *bench) ours(ctx context.Context, way string, round int) (figures, error
 		return f, err
 	}
 	exit, err := p.Wait(ctx)
-	f.WallS, f.CPUS = exit.Wall.Seconds(), exit.CPU.Seconds()
+	f.WallS, f.CPUS, f.Memory = exit.Wall.Seconds(), exit.CPU.Seconds(), exit.MaxRSS
 	if err == nil && way != copied {
 		err = b.check(ctx, out, &f)
 	}
@@ -184,7 +184,7 @@ func (b *bench) peer(ctx context.Context, way string, round int) (figures, error
 	if err := os.WriteFile(file, request, 0o666); err != nil {
 		return f, err
 	}
-	_, text, err := rig.Run(ctx, rig.Spec{Path: b.Python,
+	exit, text, err := rig.Run(ctx, rig.Spec{Path: b.Python,
 		Args: []string{filepath.Join(root, "benchmarks", "compact", "peer.py"), file}})
 	if err != nil {
 		return f, fmt.Errorf("%s: %w", way, err)
@@ -197,5 +197,8 @@ func (b *bench) peer(ctx context.Context, way string, round int) (figures, error
 		return f, fmt.Errorf("%s: %w", way, err)
 	}
 	f.WallS, f.CPUS, f.Version = said.Seconds, said.CPU, said.Version
+	if way != parquetJava { // its JVM is another process
+		f.Memory = exit.MaxRSS
+	}
 	return f, nil
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"entropipe/benchmarks/rig"
@@ -14,21 +15,23 @@ const (
 	oneCore  = "entropipe compact, one core"
 	allCores = "entropipe compact"
 	copied   = "cp -r, no checksum" // as many files, and nothing is synced
+
+	parquetJava = "parquet-java"
 )
 
 var (
 	ours  = []string{oneCore, allCores, copied}
-	peers = []string{"parquet-java", "DuckDB", "pyarrow", "Polars"}
+	peers = []string{parquetJava, "DuckDB", "pyarrow", "Polars"}
 )
 
 // what the peers do.
 var what = map[string]string{
-	oneCore: "column chunks byte for byte; SHA-256 of all files read and written; fsync", allCores: "the same",
-	copied:         "as many files as before, nothing synced",
-	"parquet-java": "`ParquetFileWriter.appendFile`: column chunks byte for byte, in a warm JVM",
-	"DuckDB":       "`COPY (SELECT * FROM read_parquet) TO`: decodes and encodes",
-	"pyarrow":      "`ParquetWriter.write_table`: decodes and encodes",
-	"Polars":       "`scan_parquet.sink_parquet`: decodes and encodes",
+	oneCore: "column chunks byte for byte; SHA-256 of all files read and written; past the page cache; fsync", allCores: "the same",
+	copied:      "as many files as before, nothing synced",
+	parquetJava: "`ParquetFileWriter.appendFile`: column chunks byte for byte, in a warm JVM",
+	"DuckDB":    "`COPY (SELECT * FROM read_parquet) TO`: decodes and encodes",
+	"pyarrow":   "`ParquetWriter.write_table`: decodes and encodes",
+	"Polars":    "`scan_parquet.sink_parquet`: decodes and encodes",
 }
 
 // figures are those of one turn.
@@ -44,6 +47,7 @@ type figures struct {
 	Into    int64   `json:"into,omitempty"`
 	WallS   float64 `json:"wall_s"`
 	CPUS    float64 `json:"cpu_s"`
+	Memory  int64   `json:"memory,omitempty"` // largest resident set; 0: of several processes
 }
 
 // core returns megabytes that a core takes in a second.
@@ -161,8 +165,12 @@ func (r *report) row(b *strings.Builder, way string, best float64) {
 	if way == oneCore {
 		beside = ""
 	}
-	fmt.Fprintf(b, "| %s | %s | %d | %.0f | %.2f | %.2f | %s | %s | %s |\n", way, f.Version, f.Files,
+	memory := ""
+	if most := slices.Max(r.of(way, func(f *figures) float64 { return float64(f.Memory) })); most > 0 {
+		memory = fmt.Sprintf("%.0f", most/1e6)
+	}
+	fmt.Fprintf(b, "| %s | %s | %d | %.0f | %.2f | %.2f | %s | %s | %s | %s |\n", way, f.Version, f.Files,
 		float64(f.Bytes)/1e6, rig.Median(r.of(way, func(f *figures) float64 { return f.WallS })),
 		rig.Median(r.of(way, func(f *figures) float64 { return f.CPUS })), rate, beside,
-		what[way])
+		memory, what[way])
 }
