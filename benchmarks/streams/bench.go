@@ -129,7 +129,7 @@ func (b *bench) ends(topic string) (map[int32]int64, error) {
 }
 
 const (
-	recordBytes = 60_000 // a value of the work records; table rejects keeps 65,536
+	recordBytes = 60_000 // a value of the work records
 	pointBytes  = 16     // a point of four float32
 )
 

@@ -14,22 +14,25 @@ const (
 	engineFlink = "flink"
 	engineSpark = "spark"
 
-	engineIceberg = "iceberg" // Kafka Connect: values and records alone
+	engineIceberg = "iceberg" // Kafka Connect: messages and records alone
 )
 
 // does tells whether an engine can do a work.
 func does(engine, work string) bool {
-	return engine != engineIceberg || work == workValues || work == workRecords
+	return engine != engineIceberg || passes(work)
 }
 
-// The works. Of values, records, points and shapes the peers write a row a record, a row a
-// record, a row a point and a row a frame.
+// The works. Of messages and records all engines write a row a record, of points a row a point,
+// of shapes a row a frame.
 const (
-	workValues  = "values"  // frames, whole, as they are
-	workRecords = "records" // small messages that nobody can read, whole, as they are
-	workPoints  = "points"  // every point of frames
-	workShapes  = "shapes"  // hulls and maxima of frames
+	workMessages = "messages" // frames, whole, as they are
+	workRecords  = "records"  // small messages that nobody can read, whole, as they are
+	workPoints   = "points"   // every point of frames
+	workShapes   = "shapes"   // hulls and maxima of frames
 )
+
+// passes tells whether a work passes values through.
+func passes(work string) bool { return work == workMessages || work == workRecords }
 
 // job is one run of an engine.
 type job struct {
@@ -68,16 +71,16 @@ func (b *bench) line(j *job) (args, env []string, err error) {
 // task gathers a row group, 64 MB as ours.
 const heap = "-Xmx1536m"
 
-// ours is the command of entropipe. Values that can be read become points, in columns; those
-// that cannot be read are kept whole by table rejects, up to 64 KiB.
+// ours is the command of entropipe. Table messages keeps values whole, whether they can be read or
+// not; frames are checked on the way.
 func (b *bench) ours(j *job) []string {
 	args := []string{b.program.Path, "run", "--brokers", j.brokers, "--topic", j.topic, "--out", j.out(),
 		"--roll-age", j.every.String(), "--log-level", "warn"}
 	switch j.work {
-	case workValues, workPoints:
+	case workMessages, workRecords:
+		args = append(args, "--ops", "none", "--tables", "messages", "--max-rejects", "none")
+	case workPoints:
 		args = append(args, "--ops", "none", "--tables", "points")
-	case workRecords:
-		args = append(args, "--ops", "none", "--tables", "rejects", "--max-rejects", "none")
 	case workShapes:
 		args = append(args, "--ops", "hull2d,maxima3d", "--tables", "hulls,maxima")
 	}
@@ -87,10 +90,10 @@ func (b *bench) ours(j *job) []string {
 	return args
 }
 
-// rowsOf is what a job of the peers calls a work: small records are values, too.
+// rowsOf is what a job of the peers calls a work.
 func rowsOf(work string) string {
-	if work == workRecords {
-		return workValues
+	if passes(work) {
+		return "values"
 	}
 	return work
 }

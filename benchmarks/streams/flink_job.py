@@ -24,7 +24,7 @@ SOURCE = """CREATE TABLE frames (
   `value` BYTES
 ) WITH (
   'connector' = 'kafka', 'topic' = '{topic}', 'properties.bootstrap.servers' = '{brokers}',
-  'properties.max.partition.fetch.bytes' = '16777216', 'properties.fetch.max.bytes' = '67108864',
+  'properties.max.partition.fetch.bytes' = '16777216', 'properties.fetch.max.bytes' = '16777216',
   'scan.startup.mode' = 'earliest-offset', {bounded}
   'key.format' = 'raw', 'key.fields' = 'key', 'value.format' = 'raw', 'value.fields-include' = 'EXCEPT_KEY'
 )"""
@@ -32,7 +32,7 @@ SOURCE = """CREATE TABLE frames (
 SINK = """CREATE TABLE written ({columns}) WITH (
   'connector' = 'filesystem', 'path' = 'file://{out}', 'format' = 'parquet',
   'parquet.compression' = 'ZSTD', 'parquet.compression.codec.zstd.level' = '1',
-  'parquet.block.size' = '67108864'
+  'parquet.block.size' = '67108864', 'parquet.enable.dictionary' = 'false'
 )"""
 
 COLUMNS = {

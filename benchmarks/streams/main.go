@@ -8,7 +8,7 @@
 // that of Kafka Connect is in iceberg; judge.py reads what they have committed, as their
 // readers do.
 //
-// Vocabulary: a work is what is written (values, records, points, shapes); an engine takes a
+// Vocabulary: a work is what is written (messages, records, points, shapes); an engine takes a
 // topic to files; a turn is one run of an engine's processes; a start is a turn over a few
 // frames, whose cost is what an engine takes before it works.
 package main
@@ -50,7 +50,7 @@ type common struct {
 func main() {
 	var c cli
 	k := kong.Parse(&c, kong.Name("streams"), kong.Vars{"engines": "entropipe,flink,spark,iceberg",
-		"works": "values,records,points,shapes"},
+		"works": "messages,records,points,shapes"},
 		kong.Description("Times Flink and Spark beside entropipe, from Kafka to Parquet."))
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

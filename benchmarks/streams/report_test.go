@@ -37,7 +37,7 @@ func TestPageComparesEnginesOfARound(t *testing.T) {
 	}
 	cost := map[string]float64{engineOurs: .01, engineFlink: .5, engineSpark: .02}
 	turns(t, r, workPoints, cost, []float64{1, 2, 4, 3, 1, 2})
-	turns(t, r, workValues, cost, []float64{1, 2, 4})
+	turns(t, r, workMessages, cost, []float64{1, 2, 4})
 	page := r.markdown()
 	for _, want := range []string{
 		"110 frames of 2.00 MB, a start 10; 2 processors for an engine",
