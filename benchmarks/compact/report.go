@@ -26,7 +26,9 @@ var (
 
 // what the peers do.
 var what = map[string]string{
-	oneCore: "column chunks byte for byte; SHA-256 of all files read and written; past the page cache; fsync", allCores: "the same",
+	oneCore: "column chunks byte for byte; SHA-256 of all files read and written; past the page cache; " +
+		"fsync",
+	allCores:    "the same",
 	copied:      "as many files as before, nothing synced",
 	parquetJava: "`ParquetFileWriter.appendFile`: column chunks byte for byte, in a warm JVM",
 	"DuckDB":    "`COPY (SELECT * FROM read_parquet) TO`: decodes and encodes",

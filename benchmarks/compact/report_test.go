@@ -35,7 +35,8 @@ func TestPageComparesRatesOfACore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"seed 1.", "600 (480 to 1200), undecided", "10000 files, 1200 MB", "| 10.0 x | 70 |"} {
+	for _, want := range []string{"seed 1.", "600 (480 to 1200), undecided", "10000 files, 1200 MB",
+		"| 10.0 x | 70 |"} {
 		if page := again.markdown(); !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q:\n%s", want, page)
 		}
