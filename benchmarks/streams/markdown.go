@@ -26,8 +26,8 @@ var works = []struct{ name, title, what string }{
 		"headers, checks each frame, and has a row\nof it in table `frames`. Rows of the starts must be equal, " +
 		"byte for byte."},
 	{workRecords, "Small messages that pass through", "Messages of 60 KB that no engine can read, passed through " +
-		"in the same way. entropipe also has a\nrow of each in table `rejects`, with the reason and the SHA-256 " +
-		"of the value."},
+		"in the same way. entropipe also has a\nrow of each in table `rejects`, with the reason, the SHA-256 " +
+		"and the first 64 KiB of the value."},
 	{workPoints, "Every point a row", "Partition, offset, number of the point, x, y, z and intensity. Flink decodes " +
 		"with arrow-vector in a table function\nin Java, Spark with pyarrow in mapInArrow. entropipe writes the " +
 		"columns `frame_id` and `index` as well."},

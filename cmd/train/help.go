@@ -32,7 +32,7 @@ func (Command) HelpLines() map[string]string {
 		"mode":        "Mode of the stage that the model is for.",
 		"ops":         "Operators of the model; default: hull2d (perturb), maxima2d (denoise), hull3d (seed).",
 		"regulariser": "Entropy that is lowered beside the task; H_diff (balls) and H_soft (cells) are the paper's.",
-		"as-printed":  "Train by the paper's protocol: H_diff, sigma 0.1, lambda 0.1, batch 32, 200 epochs.",
+		"as-printed":  "Take the paper's protocol: H_diff, sigma 0.1, lambda 0.1, batch 32, 200 epochs.",
 		"sigma":       "Largest displacement of a coordinate; 0: 1 % of the extent, to denoise three times the noise.",
 		"directions":  "Number of directions of a seed model, at least 24.",
 		"out":         "File of the model; its card and, except for seed, history and curves are put beside it.",
