@@ -72,6 +72,7 @@ func (w *writer) commit(s batches.Spec) {
 	w.t.Helper()
 	s.Topic, s.Start, s.Originals = sinktest.LogTopic, w.next[s.Partition], true
 	b := batches.Synthetic(s)
+	w.carry(b)
 	if _, err := w.out.Commit(w.t.Context(), b); err != nil {
 		w.t.Fatal(err)
 	}
@@ -92,6 +93,7 @@ func (w *writer) tokens(records int) {
 	for _, offset := range slices.Sorted(maps.Keys(read)) {
 		b.Originals = append(b.Originals, batches.SyntheticOriginal(b, offset))
 	}
+	w.carry(b)
 	if _, err := w.out.Commit(w.t.Context(), b); err != nil {
 		w.t.Fatal(err)
 	}
@@ -102,19 +104,28 @@ func (w *writer) tokens(records int) {
 func (w *writer) gap(partition int32, records int64) {
 	w.t.Helper()
 	start := w.next[partition]
-	m, err := w.out.Newest(w.t.Context(), sinktest.LogTopic, partition)
-	if err != nil {
-		w.t.Fatal(err)
-	}
 	b := &schemas.Batch{Topic: sinktest.LogTopic, Partition: partition, Start: start, End: start + records, Gap: true,
 		Holes: records}
-	if m != nil {
-		b.Last = m.Last
-	}
+	w.carry(b)
 	if _, err := w.out.Commit(w.t.Context(), b); err != nil {
 		w.t.Fatal(err)
 	}
 	w.next[partition] = b.End
+}
+
+// carry gives a batch without records the last record before it, as the pipeline does.
+func (w *writer) carry(b *schemas.Batch) {
+	w.t.Helper()
+	if b.Last != nil {
+		return
+	}
+	m, err := w.out.Newest(w.t.Context(), b.Topic, b.Partition)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if m != nil {
+		b.Last = m.Last
+	}
 }
 
 // compacted compacts an output into another one.
