@@ -170,7 +170,7 @@ func TestEveryRejectHasItsDeadLetter(t *testing.T) {
 				topic := newSlowTopic(delay, 1+rng.IntN(20), rng.IntN(40)-1)
 				p := newPipeline(out, picky, func(c *Config) {
 					c.Memory, c.Chunks = 4000, Chunks{Window: 20000, Recent: 64, Max: 400}
-					c.Roll = Roll{Bytes: 5000, Records: int64(1 + rng.IntN(9)), Age: time.Second}
+					c.Roll = Roll{Bytes: 5000, Records: int64(1 + rng.IntN(9)), Age: 4 * time.Second}
 					c.Letters, c.Origin = letterTopic{topic, box}, Origin{"out", "group", "host"}
 				})
 				ctx, stop := context.WithCancel(t.Context())
