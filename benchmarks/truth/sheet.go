@@ -173,14 +173,3 @@ func rSquared(x, y []float64) float64 {
 	r2, _, _ := fitLine(x, y)
 	return r2
 }
-
-// interval returns a recorded median with its interval, name_lo to name_hi, of the one
-// record that matches.
-func (s sheet) interval(experiment, name string, where ...string) (e estimate.Estimate) {
-	for k := range s[experiment] {
-		if r := &s[experiment][k]; r.matches(where) {
-			e = estimate.OfInterval(r.Values[name], r.Values[name+"_lo"], r.Values[name+"_hi"], 1)
-		}
-	}
-	return e
-}

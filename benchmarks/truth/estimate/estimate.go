@@ -100,14 +100,6 @@ func OfRatios(ratios []float64) Estimate {
 // OfExact returns a figure that arithmetic gives.
 func OfExact(v float64) Estimate { return Estimate{Mid: v, Low: v, High: v, Units: 1, Kind: Exact} }
 
-// OfInterval returns a figure whose 95 % interval its record holds, from turns of a timing. The
-// error is taken for normal.
-func OfInterval(mid, low, high float64, turns int) Estimate {
-	return Estimate{Mid: mid, Low: low, High: high, Units: turns, Kind: Recorded,
-		deviation: (high - low) / 2 / 1.959964,
-		freedom:   math.Inf(1)}
-}
-
 // OfFamilies returns a statistic of records with the interval of a bootstrap that draws
 // whole families with replacement: records of one family are not independent. family has
 // the family of each record, measure computes the statistic of the chosen records. One
