@@ -195,7 +195,19 @@ func (b *bench) begin(j *job, file string) (*rig.Process, string, error) {
 	}
 	tree := append([]string{"tree", "--cores", strconv.Itoa(j.cores), file, "--"}, args...)
 	p, err := rig.Start(rig.Spec{Path: self, Args: tree, Env: env, Log: filepath.Join(j.folder, "log")})
-	return p, strings.ReplaceAll(strings.Join(args, " "), b.Scratch, "."), err
+	return p, b.withoutFolders(strings.Join(args, " ")), err
+}
+
+// withoutFolders writes a command line so that it names no folder of this machine.
+func (b *bench) withoutFolders(line string) string {
+	line = strings.ReplaceAll(line, b.Scratch, ".")
+	if root, err := rig.Root(); err == nil {
+		line = strings.ReplaceAll(line, root+string(filepath.Separator), "")
+	}
+	if cache, err := os.UserCacheDir(); err == nil {
+		line = strings.ReplaceAll(line, cache, "CACHE")
+	}
+	return line
 }
 
 // turn runs a job to its end, and returns what it cost.

@@ -57,7 +57,7 @@ func (b *bench) line(j *job) (args, env []string, err error) {
 		args, env = b.ours(j), append(env, "GOMAXPROCS="+strconv.Itoa(j.cores))
 	case engineFlink:
 		args, err = b.flink(j)
-		env = append(env, "JVM_ARGS="+heap)
+		env = append(env, "JVM_ARGS="+j.heap())
 	case engineIceberg:
 		args, err = b.iceberg(j)
 	case engineSpark:
@@ -67,9 +67,14 @@ func (b *bench) line(j *job) (args, env []string, err error) {
 	return args, env, err
 }
 
-// heap is what a virtual machine may have of objects. With 1 GB, whole values ended Flink: each
-// task gathers a row group, 64 MB as ours.
-const heap = "-Xmx1536m"
+// heap is what a virtual machine may have of objects. Whole messages of 2 MB end Flink with less than
+// 3 GB: its sink looks at the size of a page of Parquet after each hundred values.
+func (j *job) heap() string {
+	if j.engine == engineFlink && j.work == workMessages {
+		return "-Xmx3g"
+	}
+	return "-Xmx1536m"
+}
 
 // ours is the command of entropipe. Table messages keeps values whole, whether they can be read or
 // not; frames are checked on the way.
@@ -123,7 +128,7 @@ func (b *bench) spark(j *job) ([]string, error) {
 		return nil, err
 	}
 	args := []string{b.kits[engineSpark].bin("spark-submit"), "--master", fmt.Sprintf("local[%d,4]", j.cores),
-		"--driver-memory", heap[len("-Xmx"):], "--jars", joined(jars)}
+		"--driver-memory", j.heap()[len("-Xmx"):], "--jars", joined(jars)}
 	for _, setting := range []string{"spark.ui.enabled=false", "spark.log.level=WARN",
 		"spark.sql.parquet.compression.codec=zstd", "spark.hadoop.parquet.compression.codec.zstd.level=1",
 		"spark.hadoop.parquet.block.size=67108864",

@@ -30,7 +30,7 @@ func (b *bench) iceberg(j *job) ([]string, error) {
 	replace := strings.NewReplacer("BROKERS", j.brokers, "PORT", port, "FOLDER", j.folder, "NAME", name,
 		"TOPIC", j.topic, "TASKS", strconv.Itoa(j.cores), "CONTROL", control,
 		"MILLISECONDS", strconv.FormatInt(j.every.Milliseconds(), 10))
-	args := []string{"java", heap, "-cp", filepath.Join(b.kits[engineIceberg].jars, "*"),
+	args := []string{"java", j.heap(), "-cp", filepath.Join(b.kits[engineIceberg].jars, "*"),
 		"org.apache.kafka.connect.cli.ConnectStandalone"}
 	for _, file := range []string{"worker.properties", "sink.properties"} {
 		source, err := folderOf(engineIceberg, file)
