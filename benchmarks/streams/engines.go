@@ -67,10 +67,11 @@ func (b *bench) line(j *job) (args, env []string, err error) {
 	return args, env, err
 }
 
-// heap is what a virtual machine may have of objects. Whole messages of 2 MB end Flink with less than
-// 3 GB: its sink looks at the size of a page of Parquet after each hundred values.
+// heap is what a virtual machine may have of objects. Whole messages of 2 MB end Spark and Flink with
+// an OutOfMemoryError in 2 GB: Flink's sink looks at the size of a page of Parquet after each hundred
+// values, Spark's tasks hold what they have fetched beside a row group.
 func (j *job) heap() string {
-	if j.engine == engineFlink && j.work == workMessages {
+	if j.work == workMessages && j.engine != engineIceberg {
 		return "-Xmx3g"
 	}
 	return "-Xmx1536m"

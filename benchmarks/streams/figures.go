@@ -66,10 +66,10 @@ func newReport(folder string) (*report, error) {
 	return &report{folder, journal}, err
 }
 
-// newest returns the records of the last run of a command that has a work.
+// newest returns the records of the last run of a command that has a work; "" is any work.
 func (r *report) newest(what, work string) (run []measurement) {
 	for _, m := range r.journal.Records {
-		if m.Figures.What != what || m.Figures.Work != work {
+		if m.Figures.What != what || work != "" && m.Figures.Work != work {
 			continue
 		}
 		if len(run) > 0 && run[0].Figures.Run != m.Figures.Run {

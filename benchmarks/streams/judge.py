@@ -2,9 +2,10 @@
 
     python judge.py count ENGINE WORK OUT           files, file_bytes and rows, from the footers
     python judge.py equal WORK ENGINE=OUT...        the rows of all outputs must be equal
-    python judge.py offsets ENGINE OUT COUNTS       rows, missing and doubled offsets of shapes, and
-                                                    what a reader of all files finds doubled or torn;
-                                                    COUNTS is a JSON object of the partitions' records
+    python judge.py offsets ENGINE WORK OUT COUNTS  rows, missing and doubled offsets of messages or
+                                                    shapes, and what a reader of all files finds doubled
+                                                    or torn; COUNTS is a JSON object of the partitions'
+                                                    records
 
 Prints one line of JSON. Of entropipe a table's Parquet files count, of Flink the files whose
 names do not begin with a dot or an underscore, of Spark the files that `_spark_metadata` names,
@@ -54,6 +55,8 @@ def iceberg_files(out):
     from pyiceberg.table import StaticTable
 
     metadata = os.path.join(out, "lake", "written", "metadata")
+    if not os.path.exists(os.path.join(metadata, "version-hint.text")):
+        return []  # before the first commit
     with open(os.path.join(metadata, "version-hint.text")) as hint:
         table = StaticTable.from_metadata(os.path.join(metadata, f"v{hint.read().strip()}.metadata.json"))
     return [urllib.parse.unquote(urllib.parse.urlparse(task.file.file_path).path) for task in table.scan().plan_files()]
@@ -165,18 +168,19 @@ def same_shapes(one, other):
                      f"{other[0]} {points2}, {len(corners2)}, {len(best2)}, {area2}, or others")
 
 
-def offsets(engine, out, records):
-    """Offsets of shapes beside the number of records in each partition."""
+def offsets(engine, work, out, records):
+    """Offsets of rows beside the number of records in each partition."""
     want = json.loads(records)
     result = {"rows": 0, "missing": 0, "doubled": 0}
-    files = committed(engine, out, "hulls")
+    files = committed(engine, out, TABLE[work])
     found = seen(files)
     result["rows"] = sum(found.values())
     result["doubled"] = sum(n - 1 for n in found.values())
     result["missing"] = sum((int(p), o) not in found for p, n in want.items() for o in range(n))
     if engine != "entropipe":
-        whole = [file for file in all_files(out) if complete(file)]
-        result["torn"] = len(all_files(out)) - len(whole)
+        written = [file for file in all_files(out) if engine != "iceberg" or file.endswith(".parquet")]
+        whole = [file for file in written if complete(file)]
+        result["torn"] = len(written) - len(whole)
         result["unguarded"] = sum(n - 1 for n in seen(whole).values())
     return result
 

@@ -15,8 +15,8 @@ import (
 )
 
 // killsCmd kills engines. Each has a topic of its own with the same frames at the same steady
-// rate, makes hulls and maxima of them, and all of its processes are killed (kill -9) and
-// started again. A kill comes some time after the job has begun to write, the same for all
+// rate, makes hulls and maxima of them (Iceberg's sink: keeps them whole), and all of its processes
+// are killed (kill -9) and started again. A kill comes some time after the job has begun to write, the same for all
 // engines. After the last kill a job goes on until its readers see all frames, or no more come.
 type killsCmd struct {
 	common
@@ -40,9 +40,6 @@ func (c *killsCmd) Run(ctx context.Context) error {
 		return err
 	}
 	for _, engine := range c.Engines {
-		if !does(engine, workShapes) {
-			continue
-		}
 		f, err := c.kill(b, engine)
 		if err == nil {
 			say("%-10s %d kills of %d frames: %d missing, %d doubled (%d for a reader of all files), processor "+
@@ -84,9 +81,13 @@ func (c *killsCmd) kill(b *bench, engine string) (f figures, err error) {
 		return f, err
 	}
 	defer producer.Kill()
-	j := b.newJob(engine, workShapes, topic)
+	work := workShapes
+	if !does(engine, work) {
+		work = workMessages
+	}
+	j := b.newJob(engine, work, topic)
 	j.follow = true
-	f = figures{What: "kills", Run: b.run, Work: workShapes, Engine: engine, Seed: b.Seed, Cores: j.cores,
+	f = figures{What: "kills", Run: b.run, Work: work, Engine: engine, Seed: b.Seed, Cores: j.cores,
 		EveryS: j.every.Seconds(), Points: c.Small, Kills: len(moments)}
 	broker, others := b.brokerTime(), busy()
 	for i, moment := range append(moments, 0) {
@@ -220,7 +221,7 @@ func (c *killsCmd) count(b *bench, j *job, f *figures) error {
 	if err != nil {
 		return err
 	}
-	if err := b.judge(f, "offsets", j.engine, j.out(), string(text)); err != nil {
+	if err := b.judge(f, "offsets", j.engine, j.work, j.out(), string(text)); err != nil {
 		return err
 	}
 	return b.judge(f, "count", j.engine, j.work, j.out())
