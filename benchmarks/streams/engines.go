@@ -68,10 +68,11 @@ func (b *bench) line(j *job) (args, env []string, err error) {
 }
 
 // heap is what a virtual machine may have of objects. Whole messages of 2 MB end Spark and Flink with
-// an OutOfMemoryError in 2 GB: Flink's sink looks at the size of a page of Parquet after each hundred
-// values, Spark's tasks hold what they have fetched beside a row group.
+// an OutOfMemoryError in 2 GB, and a task of Iceberg's sink in 1.5 GB now and then: Flink's sink looks at
+// the size of a page of Parquet after each hundred values, and all hold what they have fetched beside a
+// row group.
 func (j *job) heap() string {
-	if j.work == workMessages && j.engine != engineIceberg {
+	if j.work == workMessages {
 		return "-Xmx3g"
 	}
 	return "-Xmx1536m"

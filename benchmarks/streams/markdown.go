@@ -41,13 +41,13 @@ const intro = `Flink 2.3.0 (SQL, file sink, mini cluster), Spark 4.2.0 (Structur
 Connect 4.3.1 (one worker) with Iceberg's sink 1.12.0, and entropipe read the same topics of one Kafka
 4.3.1, in turns of random order, and write Parquet with zstd at its fastest level. All commit exactly
 once: the interval of Flink's checkpoints and of Iceberg's commits is entropipe's roll age; Spark takes
-a topic in two micro-batches. Row groups have at most 64 MB, virtual machines 1.5 GB of heap; Flink and
-Spark have 3 GB for frames as messages, since both end with OutOfMemoryError in 2 GB. Processor time is
-user and system time of an engine's whole tree of processes, memory the largest sum of their proportional
-set sizes; the broker's time is apart. *Further* figures leave out a start: a turn over a few frames in
-the first round. Iceberg's sink has no end: its time is that until a snapshot has all rows, which come at
-its interval, so that its further time is coarse; its sink leaves keys out. Ratios are taken round by
-round. Brackets have the ends of 95 % intervals of medians: of fewer than six rounds the least and the largest.
+a topic in two micro-batches. Row groups have at most 64 MB, virtual machines 1.5 GB of heap, and 3 GB
+with frames as messages, since Flink and Spark end with OutOfMemoryError in 2 GB. Processor time is user
+and system time of an engine's whole tree of processes, memory the largest sum of their proportional set
+sizes; the broker's time is apart. *Further* figures leave out a start: a turn over a few frames in the
+first round. Iceberg's sink has no end: its time is that until a snapshot has all rows, which come at its
+interval, so that its further time is coarse; its sink leaves keys out. Ratios are taken round by round.
+Brackets have the ends of 95 % intervals of medians: of fewer than six rounds the least and the largest.
 `
 
 // write writes the page, and prints it.
