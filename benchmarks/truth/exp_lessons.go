@@ -16,8 +16,8 @@ var lessons = &experiment{
 	name:     "lessons",
 	title:    "Does a longer training make another network?",
 	claim: "The trainings of [the other page](tradeoff.md) are smaller than the paper's may have been. Here the " +
-		"printed setting on the square is trained again with twice and four times the clouds, so with twice and four " +
-		"times the steps in as many epochs, and all networks are tested on the same frames of 10,000 points.",
+		"printed setting on the square is trained again with half and with twice the clouds, so with half and with " +
+		"twice the steps in as many epochs, and all networks are tested on the same frames of 10,000 points.",
 	cells: lessonCells,
 	columns: rig.Table[*record]{
 		text("training", "training"), value("steps", "steps", "%.0f"), value("epochs", "epochs", "%.0f"),
@@ -27,17 +27,17 @@ var lessons = &experiment{
 	verdict: lessonVerdict,
 }
 
-// longerLessons are by how much the clouds of the trainings grow.
+// longerLessons are trainings by their length, the shortest first, in halves of that of the other page.
 var longerLessons = []struct {
-	name  string
-	times int
-}{{"as it is", 1}, {"twice the steps", 2}, {"four times the steps", 4}}
+	name   string
+	halves int
+}{{"half the steps", 1}, {"as it is", 2}, {"twice the steps", 4}}
 
 func lessonCells(how effort) (cells []cell) {
 	f := planarFamilies[0]
 	for _, longer := range longerLessons {
 		name, size := longer.name, tradeoffSize{10000, 2, lessonOf(how)}
-		size.lesson.frames *= longer.times
+		size.lesson.frames = size.lesson.frames * longer.halves / 2
 		if how == quick {
 			size.points, size.lesson.epochs = 200, 6
 		}
@@ -66,10 +66,10 @@ func lessonCells(how effort) (cells []cell) {
 func lessonVerdict(records []record) string {
 	var b strings.Builder
 	_, of := grouped(records, "training")
-	short := of[longerLessons[0].name]
-	for _, longer := range longerLessons[1:] {
-		if long := of[longer.name]; len(short) > 0 && len(long) > 0 {
-			longerVerdict(&b, longer.name, short[0], long[0])
+	for k, longer := range longerLessons[1:] {
+		before := longerLessons[k].name
+		if short, long := of[before], of[longer.name]; len(short) > 0 && len(long) > 0 {
+			longerVerdict(&b, longer.name+" after "+before, short[0], long[0])
 		}
 	}
 	if b.Len() == 0 {

@@ -20,8 +20,8 @@ var netSweeps = &experiment{
 	claim: "The paper shows a heat map of its speed-up over the number of anchors K and alpha, with a robust window " +
 		"around K = 16 and α = 10, and a curve over λ with a sweet spot at 0.1. Here networks of the square are " +
 		"trained with H_diff and σ = 0.1 on a coarse grid: α stays constant in the map, and falls from 10 to 5, as " +
-		"printed, on the curve of λ, which has K = 16. The trainings have half the epochs of [the other " +
-		"page](tradeoff.md), 100, at the same schedule; tests are the same, on whole frames of 10,000 points.",
+		"printed, on the curve of λ, which has K = 16. The trainings are those of [the other page](tradeoff.md), and " +
+		"so are the tests, on whole frames of 10,000 points.",
 	cells: netSweepCells,
 	columns: rig.Table[*record]{
 		text("what turns", "knob"), value("K", "k", "%.0f"), value("α", "alpha", "%g"), value("λ", "lambda", "%g"),
@@ -59,7 +59,6 @@ func netSettings(how effort) (all []record) {
 
 func netSweepCells(how effort) (cells []cell) {
 	size := tradeoffSize{10000, 2, lessonOf(how)}
-	size.lesson.epochs /= 2
 	if how == quick {
 		size.points = 200
 	}

@@ -55,7 +55,7 @@ const (
 )
 
 var (
-	wholeLesson = lessonSize{frames: 160, kept: 1024, points: 64, epochs: 200, share: plateauShare}
+	wholeLesson = lessonSize{frames: 320, kept: 1024, points: 64, epochs: 200, share: plateauShare}
 	shortLesson = lessonSize{frames: 10, kept: 64, points: 24, epochs: 10, share: plateauShare}
 )
 
@@ -168,7 +168,7 @@ func (l *lesson) run(ctx context.Context) (*net.Net, *train.Trainer, error) {
 // file of the checkpoint, none for quick lessons.
 func (l *lesson) begin(data *train.Data) (*train.Trainer, string, error) {
 	cfg := l.config()
-	if l.size.frames < wholeLesson.frames || l.fresh {
+	if l.size.kept < wholeLesson.kept || l.fresh {
 		t, err := train.New(cfg, data)
 		return t, "", err
 	}

@@ -277,7 +277,7 @@ func beyondBalls(method, figure string) func(sheet) estimate.Estimate {
 func tolerableFall(method, figure, bad string) func(sheet) estimate.Estimate {
 	return func(s sheet) estimate.Estimate {
 		most := units{}
-		for _, sigma := range []string{"0.01", "0.02", "0.05", "0.1"} {
+		for _, sigma := range []string{"0.01", "0.03", "0.1"} {
 			where := []string{"method=" + method, "sigma=" + sigma}
 			errs := s.unitsOf("tradeoff", bad, where...)
 			for unit, fall := range s.unitsOf("tradeoff", figure, where...) {
