@@ -75,6 +75,16 @@ func lessonVerdict(records []record) string {
 	if b.Len() == 0 {
 		return "No two trainings are measured."
 	}
+	b.WriteString("\nHeld-out H_diff beside the entropy that the network takes away:")
+	for k, longer := range longerLessons {
+		if r := of[longer.name]; len(r) > 0 {
+			v := r[0].Values
+			fmt.Fprintf(&b, "%s %s %.3f, %.1f ± %.1f %%", []string{"", ";", ";"}[k], longer.name, v["hdiff"],
+				100*v["fall"], 100*v["fall_ci"])
+		}
+	}
+	b.WriteString(". H_diff says how evenly anchors share the points. Anchors learn, too, and one that has all points " +
+		"takes H_diff to 0, wherever the points are.")
 	return b.String()
 }
 
