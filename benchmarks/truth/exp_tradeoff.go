@@ -75,7 +75,7 @@ type tradeoffSize struct {
 }
 
 func tradeoffCells(how effort) (cells []cell) {
-	size, sigmas, families := tradeoffSize{10000, 2, lessonOf(how)}, []float64{.1, .03, .01}, tradeoffFamilies()
+	size, sigmas, families := tradeoffSize{10000, 2, lessonOf(how)}, []float64{.1, .01, .03}, tradeoffFamilies()
 	if how == quick {
 		size.points, sigmas, families = 200, sigmas[:1], families[:1]
 	}
