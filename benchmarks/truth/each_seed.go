@@ -14,7 +14,7 @@ var seedOfKey = regexp.MustCompile(`\bseed=(\d+)`)
 
 // list returns the cells of the experiment; where cells draw from the first seed, those of
 // every seed, of quick runs those of the first one. The seeds take turns, so that an
-// interrupted sweep has all seeds of what it has.
+// interrupted sweep has all seeds of what it has, unless seedBySeed is set.
 func (e *experiment) list(how effort) (cells []cell) {
 	if !e.eachSeed {
 		return e.cells(how)
@@ -40,6 +40,9 @@ func (e *experiment) list(how effort) (cells []cell) {
 			}
 		})
 		most = max(most, len(lists[k]))
+	}
+	if e.seedBySeed {
+		return slices.Concat(lists...)
 	}
 	for i := range most {
 		for _, list := range lists {

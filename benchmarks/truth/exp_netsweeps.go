@@ -14,9 +14,9 @@ import (
 )
 
 var netSweeps = &experiment{
-	eachSeed: true,
-	name:     "netsweeps",
-	title:    "Anchors, temperature and weight of a trained network",
+	eachSeed: true, seedBySeed: true,
+	name:  "netsweeps",
+	title: "Anchors, temperature and weight of a trained network",
 	claim: "The paper shows a heat map of its speed-up over the number of anchors K and alpha, with a robust window " +
 		"around K = 16 and α = 10, and a curve over λ with a sweet spot at 0.1. Here networks of the square are " +
 		"trained with H_diff and σ = 0.1 on a coarse grid: α stays constant in the map, and falls from 10 to 5, as " +

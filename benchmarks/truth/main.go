@@ -83,6 +83,9 @@ type experiment struct {
 	// eachSeed is set where cells draw from the first seed alone: they are run for one
 	// seed after the other.
 	eachSeed bool
+	// seedBySeed is set where a seed has all of its cells before the next one has any: a map without
+	// holes from the first seed on.
+	seedBySeed bool
 
 	// cells returns the cells to run.
 	cells func(how effort) []cell
