@@ -69,7 +69,7 @@ func lessonVerdict(records []record) string {
 	for k, longer := range longerLessons[1:] {
 		before := longerLessons[k].name
 		if short, long := of[before], of[longer.name]; len(short) > 0 && len(long) > 0 {
-			longerVerdict(&b, longer.name+" after "+before, short[0], long[0])
+			longerVerdict(&b, "from "+stepsOf(before)+" to "+stepsOf(longer.name), short[0], long[0])
 		}
 	}
 	if b.Len() == 0 {
@@ -79,7 +79,7 @@ func lessonVerdict(records []record) string {
 	for k, longer := range longerLessons {
 		if r := of[longer.name]; len(r) > 0 {
 			v := r[0].Values
-			fmt.Fprintf(&b, "%s %s %.3f, %.1f ± %.1f %%", []string{"", ";", ";"}[k], longer.name, v["hdiff"],
+			fmt.Fprintf(&b, "%s %s: %.3f, %.1f ± %.1f %%", []string{"", ";", ";"}[k], stepsOf(longer.name), v["hdiff"],
 				100*v["fall"], 100*v["fall_ci"])
 		}
 	}
@@ -88,8 +88,16 @@ func lessonVerdict(records []record) string {
 	return b.String()
 }
 
+// stepsOf says how long a training is.
+func stepsOf(training string) string {
+	if training == "as it is" {
+		return "the steps of the other page"
+	}
+	return training
+}
+
 // longerVerdict says what a longer training changed.
-func longerVerdict(b *strings.Builder, name string, short, long record) {
+func longerVerdict(b *strings.Builder, change string, short, long record) {
 	if a, c := units(long.seedsOf("loss")), units(short.seedsOf("loss")); len(a.over(c)) > 0 {
 		share := meanOf(a.over(c).values())
 		word := "so the shorter training was near the end of what it could learn"
@@ -97,13 +105,13 @@ func longerVerdict(b *strings.Builder, name string, short, long record) {
 			word = "so the shorter training stopped short of a plateau, though its own loss was flat when its rate " +
 				"had fallen"
 		}
-		fmt.Fprintf(b, "* held-out loss: with %s it is %.2f of what it was (%d seeds, paired), %s.\n", name, share,
-			len(a.over(c)), word)
+		fmt.Fprintf(b, "* %s: the held-out loss becomes %.2f of what it was (%d seeds, paired), %s.\n", change,
+			share, len(a.over(c)), word)
 	}
 	for _, figure := range []struct {
 		name, title string
 		scale       float64
-	}{{"fall", "fall of the entropy, percentage points", 100}, {"error", "error of the hull, percentage points", 100}} {
+	}{{"fall", "fall of the entropy, in percentage points,", 100}, {"error", "error of the hull, in percentage points,", 100}} {
 		a, c := units(long.seedsOf(figure.name)), units(short.seedsOf(figure.name))
 		d := a.less(c).values()
 		mean, half := interval(d)
@@ -114,7 +122,7 @@ func longerVerdict(b *strings.Builder, name string, short, long record) {
 		if half > 0 && math.Abs(mean) > half {
 			word = "beyond its interval"
 		}
-		fmt.Fprintf(b, "* %s: %s change it by %+.3f ± %.3f (%d seeds, paired), %s.\n", figure.title, name,
+		fmt.Fprintf(b, "* %s: the %s changes by %+.3f ± %.3f (%d seeds, paired), %s.\n", change, figure.title,
 			figure.scale*mean, figure.scale*half, max(len(d), 1), word)
 	}
 }
