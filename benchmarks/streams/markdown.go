@@ -204,7 +204,7 @@ func (r *report) section(b *strings.Builder, work, title, what string) {
 		others(run))
 	b.WriteString(rig.Table[line]{
 		{Head: "engine", Text: func(l line) string { return engineNames[l.engine] }},
-		column(noun+"s/s", "%.1f", pair.rate), furtherColumn("further "+noun+"s/s"),
+		column(noun+"s/s", "%.1f", pair.rate), furtherColumn("further " + noun + "s/s"),
 		column("processor ms a "+noun, "%.2f", pair.cpu), column("further", "%.2f", pair.furtherCPU),
 		column("broker's ms", "%.2f", pair.brokerCPU), column("memory, MB", "%.0f", pair.memory),
 		{Head: "rows", Align: rig.Right, Text: func(l line) string { return fmt.Sprint(l.any().whole.Rows) }},
