@@ -265,8 +265,8 @@ func (r *report) kills(b *strings.Builder) {
 		return
 	}
 	f := run[0].Figures
-	fmt.Fprintf(b, "\n## Kills\n\n%s\n\n%s. Seed %d; %d frames of %.2f MB; an interval of %g s; %s.\n\n", killsText,
-		rig.Origin(rig.StampsOf(run)), f.Seed, f.Frames, float64(f.Bytes)/float64(f.Frames)/1e6, f.EveryS, others(run))
+	fmt.Fprintf(b, "\n## Kills\n\n%s\n\n%s. Seed %d; frames of %.2f MB; an interval of %g s; %s.\n\n", killsText,
+		rig.Origin(rig.StampsOf(run)), f.Seed, float64(f.Bytes)/float64(f.Frames)/1e6, f.EveryS, others(run))
 	number := func(head, format string, of func(*figures) any) rig.Column[measurement] {
 		return rig.Column[measurement]{Head: head, Align: rig.Right, Text: func(m measurement) string {
 			return fmt.Sprintf(format, of(&m.Figures))
@@ -275,6 +275,7 @@ func (r *report) kills(b *strings.Builder) {
 	b.WriteString(rig.Table[measurement]{
 		{Head: "engine", Text: func(m measurement) string { return engineNames[m.Figures.Engine] }},
 		number("kills", "%d", func(f *figures) any { return f.Kills }),
+		number("frames", "%d", func(f *figures) any { return f.Frames }),
 		number("rows", "%d", func(f *figures) any { return f.Rows }),
 		number("missing", "%d", func(f *figures) any { return f.Missing }),
 		number("doubled", "%d", func(f *figures) any { return f.Doubled }),
