@@ -78,7 +78,8 @@ const killsText = "`go run ./benchmarks/streams kills`: frames that come at a st
 	"killed (kill -9) and started\nagain, at the same moments after they have begun to write. Rows are counted as " +
 	"the engine's readers read them; *all\nfiles* is a reader that knows neither `_spark_metadata` nor Iceberg's " +
 	"snapshots. *Missing* are those that\nthe readers do not see when nothing new has been committed for three " +
-	"minutes. Kafka Connect has one worker alone\n(standalone). *Behind* is the time from the last\nrecord to the last commit."
+	"minutes. Kafka Connect has one worker alone\n(standalone). *Behind* is the time from the last record to the " +
+	"last commit."
 
 // pair is the figures of a round: the start of the run and a whole turn.
 type pair struct{ start, whole *figures }
