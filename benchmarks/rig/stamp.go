@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"os/exec"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -38,8 +37,8 @@ func Here(bench string) Stamp {
 }
 
 // Commit returns the commit of the module's working tree, marked "-dirty" if a
-// tracked file outside benchmarks/results differs from it, or "unknown" where
-// Git tells none. The go command stamps no commit into programs that `go run`
+// tracked file differs from it that is none of what runs write (benchmarks/results,
+// docs/truth), or "unknown" where Git tells none. The go command stamps no commit into programs that `go run`
 // builds, so Git is asked.
 func Commit() string {
 	root, err := Root()
@@ -51,7 +50,7 @@ func Commit() string {
 		return unknown
 	}
 	changed, err := git(root, "status", "--porcelain", "--untracked-files=no", "--", ".",
-		":(exclude)"+filepath.ToSlash(filepath.Join("benchmarks", "results")))
+		":(exclude)benchmarks/results", ":(exclude)docs/truth")
 	if err != nil {
 		return unknown
 	}

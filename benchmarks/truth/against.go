@@ -7,6 +7,17 @@ import (
 	"entropipe/benchmarks/truth/estimate"
 )
 
+// againstPage is the page of a run with other seeds.
+func againstPage(seeds []uint64, old, said string) string {
+	return fmt.Sprintf("# Seeds %s beside the records of `%s`\n\n`go run ./benchmarks/truth --seeds %s` runs these "+
+		"seeds and writes this page. A figure disagrees where its difference is outside its own 95 %% interval after Holm's "+
+		"correction over all compared figures; a figure without an interval in one of the two runs is not compared.\n\n%s",
+		listed(seeds, ", "), old, listed(seeds, ","), said)
+}
+
+// mostDisagree is the share of figures that may disagree.
+const mostDisagree = .05
+
 // disagreements lists the figures of two sets of records that differ by more than chance
 // allows, after Holm's correction for all that both have, and the verdicts that changed.
 // Figures without an interval in one of the two are not compared.
@@ -44,5 +55,10 @@ func disagreements(fresh, old []line) string {
 			fmt.Fprintf(&b, "* verdict of row %d, %s: %s, was %s\n", a.number, a.title, a.word, b2.word)
 		}
 	}
-	return fmt.Sprintf("%d of %d compared figures disagree.\n", found, len(pairs)) + b.String()
+	word := "met"
+	if float64(found) > mostDisagree*float64(len(pairs)) {
+		word = "not met"
+	}
+	return fmt.Sprintf("%d of %d compared figures disagree; at most %g %%: %s.\n\n", found, len(pairs), 100*mostDisagree,
+		word) + b.String()
 }

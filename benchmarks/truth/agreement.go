@@ -45,8 +45,8 @@ func agreement(s sheet) string {
 		{Head: "units", Align: rig.Right, Text: func(x source) string { return fmt.Sprint(x.e.Units) }},
 	}
 	return fmt.Sprintf("\n## One quantity, one figure\n\nThe hull of 10,000 uniform points, hull.Hull2D, as %d "+
-		"experiments measure it on their way; the largest figure is %.2f times the least. The operator takes half the "+
-		"time behind itself that it takes behind other code, for then its branches are predicted: what an experiment "+
-		"runs before it decides. The figure to quote is that of `hulls`, among other methods and over all seeds.\n\n%s",
+		"experiments measure it on their way; the largest figure is %.2f times the least. Each timed call begins "+
+		"with its data out of the core's own caches and behind a sort of random numbers, so that no branch is "+
+		"predicted by what an experiment ran before it. The figure to quote is that of `hulls`, over all seeds.\n\n%s",
 		len(sources), slices.Max(figures)/slices.Min(figures), table.Markdown(sources))
 }

@@ -1,19 +1,23 @@
 package main
 
-import "time"
+import (
+	"math/rand/v2"
+	"slices"
+	"time"
+)
 
 // leastTimes runs the functions in turn, repeats times, and returns the least
 // time of each in milliseconds. It is the one clock of methods that work on frames.
 //
-// Each function begins with its data out of the core's own caches, as a frame that has
-// just arrived. What it still inherits is the prediction of branches: a hull of 10,000
-// points takes 0.024 ms behind itself alone and 0.05 ms behind sorts or a network, so
-// figures of one method agree only between experiments that run alike code before it.
+// Each function begins as on a frame that has just arrived: its data are out of the core's own
+// caches, and the core's prediction of branches knows a sort of random numbers. Without that sort a
+// hull of 10,000 points takes 0.024 ms behind itself alone and 0.05 ms behind other methods, and
+// figures of one method on two pages would not agree.
 func leastTimes(repeats int, fs ...func()) []float64 {
 	least := make([]float64, len(fs))
 	for k := range repeats + 1 {
 		for i, f := range fs {
-			evict()
+			forget()
 			start := time.Now()
 			f()
 			if ms := 1e3 * time.Since(start).Seconds(); k == 1 || k > 1 && ms < least[i] {
@@ -24,11 +28,19 @@ func leastTimes(repeats int, fs ...func()) []float64 {
 	return least
 }
 
-// evicted is more than a core's own caches hold.
-var evicted [8 << 20]byte
+var (
+	evicted [8 << 20]byte // more than a core's own caches hold
 
-// evict writes one byte of every line of evicted.
-func evict() {
+	sorted       [1 << 14]uint32
+	sortedRandom = rand.New(rand.NewPCG(1, 1))
+)
+
+// forget has the core sort random numbers, and write one byte of every line of evicted.
+func forget() {
+	for i := range sorted {
+		sorted[i] = sortedRandom.Uint32()
+	}
+	slices.Sort(sorted[:])
 	for i := 0; i < len(evicted); i += 64 {
 		evicted[i]++
 	}

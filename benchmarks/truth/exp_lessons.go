@@ -16,8 +16,8 @@ var lessons = &experiment{
 	name:     "lessons",
 	title:    "Does a longer training make another network?",
 	claim: "The trainings of [the other page](tradeoff.md) are smaller than the paper's may have been. Here the " +
-		"printed setting on the square is trained again with twice the clouds, so with twice the steps in as many " +
-		"epochs, and both networks are tested on the same frames of 10,000 points.",
+		"printed setting on the square is trained again with half and with twice the clouds, so with half and with " +
+		"twice the steps in as many epochs, and all networks are tested on the same frames of 10,000 points.",
 	cells: lessonCells,
 	columns: rig.Table[*record]{
 		text("training", "training"), value("steps", "steps", "%.0f"), value("epochs", "epochs", "%.0f"),
@@ -27,13 +27,17 @@ var lessons = &experiment{
 	verdict: lessonVerdict,
 }
 
+// longerLessons are trainings by their length, the shortest first, in halves of that of the other page.
+var longerLessons = []struct {
+	name   string
+	halves int
+}{{"half the steps", 1}, {"as it is", 2}, {"twice the steps", 4}}
+
 func lessonCells(how effort) (cells []cell) {
 	f := planarFamilies[0]
-	for _, name := range []string{"as it is", "twice the steps"} {
-		size := tradeoffSize{10000, 2, lessonOf(how)}
-		if name != "as it is" {
-			size.lesson.frames *= 2
-		}
+	for _, longer := range longerLessons {
+		name, size := longer.name, tradeoffSize{10000, 2, lessonOf(how)}
+		size.lesson.frames = size.lesson.frames * longer.halves / 2
 		if how == quick {
 			size.points, size.lesson.epochs = 200, 6
 		}
@@ -62,36 +66,55 @@ func lessonCells(how effort) (cells []cell) {
 func lessonVerdict(records []record) string {
 	var b strings.Builder
 	_, of := grouped(records, "training")
-	short, long := of["as it is"], of["twice the steps"]
-	if len(short) == 0 || len(long) == 0 {
-		return "One of the two trainings is not measured."
+	for k, longer := range longerLessons[1:] {
+		before := longerLessons[k].name
+		if short, long := of[before], of[longer.name]; len(short) > 0 && len(long) > 0 {
+			longerVerdict(&b, longer.name+" after "+before, short[0], long[0])
+		}
 	}
-	if a, c := units(long[0].seedsOf("loss")), units(short[0].seedsOf("loss")); len(a.over(c)) > 0 {
+	if b.Len() == 0 {
+		return "No two trainings are measured."
+	}
+	b.WriteString("\nHeld-out H_diff beside the entropy that the network takes away:")
+	for k, longer := range longerLessons {
+		if r := of[longer.name]; len(r) > 0 {
+			v := r[0].Values
+			fmt.Fprintf(&b, "%s %s %.3f, %.1f ± %.1f %%", []string{"", ";", ";"}[k], longer.name, v["hdiff"],
+				100*v["fall"], 100*v["fall_ci"])
+		}
+	}
+	b.WriteString(". H_diff says how evenly anchors share the points. Anchors learn, too, and one that has all points " +
+		"takes H_diff to 0, wherever the points are.")
+	return b.String()
+}
+
+// longerVerdict says what a longer training changed.
+func longerVerdict(b *strings.Builder, name string, short, long record) {
+	if a, c := units(long.seedsOf("loss")), units(short.seedsOf("loss")); len(a.over(c)) > 0 {
 		share := meanOf(a.over(c).values())
 		word := "so the shorter training was near the end of what it could learn"
 		if share < 1-plateauShare {
 			word = "so the shorter training stopped short of a plateau, though its own loss was flat when its rate " +
 				"had fallen"
 		}
-		fmt.Fprintf(&b, "* held-out loss: with twice the steps it is %.2f of what it was (%d seeds, paired), %s.\n",
-			share, len(a.over(c)), word)
+		fmt.Fprintf(b, "* held-out loss: with %s it is %.2f of what it was (%d seeds, paired), %s.\n", name, share,
+			len(a.over(c)), word)
 	}
 	for _, figure := range []struct {
 		name, title string
 		scale       float64
 	}{{"fall", "fall of the entropy, percentage points", 100}, {"error", "error of the hull, percentage points", 100}} {
-		a, c := units(long[0].seedsOf(figure.name)), units(short[0].seedsOf(figure.name))
+		a, c := units(long.seedsOf(figure.name)), units(short.seedsOf(figure.name))
 		d := a.less(c).values()
 		mean, half := interval(d)
 		if len(d) == 0 {
-			mean = long[0].Values[figure.name] - short[0].Values[figure.name]
+			mean = long.Values[figure.name] - short.Values[figure.name]
 		}
 		word := "which the interval does not tell from 0"
 		if half > 0 && math.Abs(mean) > half {
 			word = "beyond its interval"
 		}
-		fmt.Fprintf(&b, "* %s: twice the steps change it by %+.3f ± %.3f (%d seeds, paired), %s.\n", figure.title,
+		fmt.Fprintf(b, "* %s: %s change it by %+.3f ± %.3f (%d seeds, paired), %s.\n", figure.title, name,
 			figure.scale*mean, figure.scale*half, max(len(d), 1), word)
 	}
-	return b.String()
 }

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"entropipe/algos/entropy"
@@ -33,6 +34,7 @@ type lesson struct {
 	anchors     int     // 0: 16
 	alpha       float64 // 0: from 10 to 5
 	seed        uint64
+	fresh       bool // neither reads nor leaves a checkpoint
 	size        lessonSize
 }
 
@@ -53,7 +55,7 @@ const (
 )
 
 var (
-	wholeLesson = lessonSize{frames: 160, kept: 1024, points: 64, epochs: 200, share: plateauShare}
+	wholeLesson = lessonSize{frames: 320, kept: 1024, points: 64, epochs: 200, share: plateauShare}
 	shortLesson = lessonSize{frames: 10, kept: 64, points: 24, epochs: 10, share: plateauShare}
 )
 
@@ -88,6 +90,28 @@ func (p planar) lessonFrames(points int) func(count int, first uint64) ([]geom.C
 	}
 }
 
+// learnedFrom trains a network with the printed settings on frames that are there. It takes them
+// axis by axis into the unit box; the caller's frames stay as they are.
+func learnedFrom(ctx context.Context, family string, op entropy.Problem, frames []geom.Cloud[float32],
+	size lessonSize) (*net.Net, error) {
+	l := asPrinted(planar{name: family}, 0, seeds[0], size)
+	l.op = op
+	if op == entropy.Maxima3D || op == entropy.Hull3D {
+		l.dims = 3
+	}
+	l.frames = func(int, uint64) ([]geom.Cloud[float32], error) { return boxed(cloned(frames)), nil }
+	n, _, err := l.run(ctx)
+	return n, err
+}
+
+// cloned copies clouds.
+func cloned(clouds []geom.Cloud[float32]) (out []geom.Cloud[float32]) {
+	for _, c := range clouds {
+		out = append(out, geom.Cloud[float32]{X: slices.Clone(c.X), Y: slices.Clone(c.Y), Z: slices.Clone(c.Z)})
+	}
+	return out
+}
+
 // config returns the settings of the training.
 func (l *lesson) config() train.Config {
 	steps := l.size.steps()
@@ -104,7 +128,7 @@ func (l *lesson) config() train.Config {
 // run trains, or takes the checkpoint that an earlier run left of the same training: its
 // bits do not depend on which. Quick lessons keep none.
 func (l *lesson) run(ctx context.Context) (*net.Net, *train.Trainer, error) {
-	frames, err := l.frames(l.size.frames, learnSeeds())
+	frames, err := l.frames(l.size.frames, learnSeedsOf(l.seed))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -144,7 +168,7 @@ func (l *lesson) run(ctx context.Context) (*net.Net, *train.Trainer, error) {
 // file of the checkpoint, none for quick lessons.
 func (l *lesson) begin(data *train.Data) (*train.Trainer, string, error) {
 	cfg := l.config()
-	if l.size.frames < wholeLesson.frames {
+	if l.size.kept < wholeLesson.kept || l.fresh {
 		t, err := train.New(cfg, data)
 		return t, "", err
 	}
@@ -226,7 +250,7 @@ func curveOf(text string) (curve [4][]float64) {
 // changes them.
 func boxed(clouds []geom.Cloud[float32]) []geom.Cloud[float32] {
 	for _, c := range clouds {
-		for _, axis := range [][]float32{c.X, c.Y} {
+		for _, axis := range [][]float32{c.X, c.Y, c.Z} {
 			lo, hi := net.Extent(axis)
 			for i, v := range axis {
 				axis[i] = float32((float64(v) - lo) / max(hi-lo, 1e-30))

@@ -288,7 +288,8 @@ func listed(seeds []uint64, with string) string {
 	return strings.Join(texts, with)
 }
 
-// compare prints where the figures disagree with those of --against.
+// compare prints where the figures disagree with those of --against, and writes it to against.md
+// beside the records.
 func (c *cli) compare() error {
 	if c.Against == "" {
 		return nil
@@ -301,8 +302,12 @@ func (c *cli) compare() error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprint(c.Shown, disagreements(linesOf(fresh), linesOf(old)))
-	return nil
+	said := disagreements(linesOf(fresh), linesOf(old))
+	fmt.Fprint(c.Shown, said)
+	if c.Quick {
+		return nil
+	}
+	return rig.WritePage(filepath.Join(c.Results, "against.md"), againstPage(c.Seeds, filepath.Base(c.Against), said))
 }
 
 // writePages renders the grid and all that belongs to it from the records in a folder.

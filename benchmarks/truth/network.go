@@ -64,6 +64,9 @@ func (p planar) frames(count, n int, first uint64) []geom.Cloud[float32] {
 func learnSeeds() uint64 { return firstDraw() + 1000 }
 func testSeeds() uint64  { return firstDraw() + 9000 }
 
+// learnSeedsOf is the first seed of the frames that the network of one seed learns from.
+func learnSeedsOf(seed uint64) uint64 { return firstDrawOf([]uint64{seed}) + 1000 }
+
 // trainOn trains a network on frames; the collector holds every fifth back to
 // choose the best model by.
 func trainOn(ctx context.Context, cfg train.Config, dims int, frames []geom.Cloud[float32]) (*net.Net,

@@ -11,8 +11,8 @@ const sceneAbout = "Images of 44 × 44 pixels: an object, a shape of random size
 	"The object's texture, one of eight that repeat every four pixels, is the class; object and ground have the " +
 	"same brightness and contrast. Patches of 4 × 4 give 122 tokens, 8 blocks of 16, so 5 blocks a row closed are " +
 	"62.5 % and 6 are 75 %. ViT of 2 layers of 64 numbers, 4 heads; 5,000 images to learn from, drawn anew for " +
-	"each seed; 300 steps of 16 images, after which the accuracy hardly rises any more (the page of the scenes " +
-	"has the rise of the last fifth)."
+	"each seed; 300 steps of 16 images. How much the accuracy still rises in the last fifth stands on the page of " +
+	"the scenes."
 
 // sceneClosed are the sparsities of the masks on scenes.
 var sceneClosed = []float64{.625, .75}

@@ -19,10 +19,15 @@ var seeds = paperSeeds
 // fewSeeds are the two that quick runs take.
 func fewSeeds() []uint64 { return seeds[:min(2, len(seeds))] }
 
+// freshSeeds are those of the committed run beside that of the paper's seeds.
+var freshSeeds = []uint64{7, 77, 777, 7777, 77777}
+
 // firstDraw is the seed of the first of many sets of points that are drawn beside one
 // another: 0 for the paper's seeds and for the first of them, far from that and from each
 // other for any others.
-func firstDraw() uint64 {
+func firstDraw() uint64 { return firstDrawOf(seeds) }
+
+func firstDrawOf(seeds []uint64) uint64 {
 	if slices.Equal(seeds, paperSeeds) || slices.Equal(seeds, paperSeeds[:1]) {
 		return 0
 	}

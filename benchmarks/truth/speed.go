@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"context"
 	"encoding/binary"
 	"encoding/json"
 	"math"
@@ -12,13 +11,9 @@ import (
 	"slices"
 	"strings"
 
-	"entropipe/algos/entropy"
 	"entropipe/algos/geom"
 	"entropipe/algos/geomtest"
 	"entropipe/benchmarks/rig"
-	"entropipe/models"
-	"entropipe/preprocess/net"
-	"entropipe/preprocess/train"
 )
 
 // What the experiments about time share: frames as streams, real ones among
@@ -155,20 +150,6 @@ func appendDrawings(out []geom.Cloud[float32], path string, count int) ([]geom.C
 		}
 	}
 	return out, lines.Err()
-}
-
-// quickNet trains a network of mode perturb for some steps: its time does not
-// depend on what it has learned, and what it has learned is the other
-// experiments' business.
-func quickNet(ctx context.Context, frames []geom.Cloud[float32], op entropy.Problem, steps int) (*net.Net, error) {
-	dims := 2
-	if op == entropy.Maxima3D || op == entropy.Hull3D {
-		dims = 3
-	}
-	n, _, err := trainOn(ctx, train.Config{Mode: models.Perturb, Ops: []entropy.Problem{op}, Steps: steps,
-		Seed: seeds[0], Batch: 4, Points: 512,
-		Every: max(steps/4, 1), Patience: steps, Workers: 2}, dims, frames)
-	return n, err
 }
 
 // put sets a value.

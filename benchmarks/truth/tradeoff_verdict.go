@@ -141,8 +141,7 @@ func tradeoffVerdict(records []record) string {
 		"and " +
 		"perhaps the number of clouds. A training that no plateau ended had the paper's whole 200 epochs; how " +
 		"much of " +
-		"its loss the last 30 took off stands in the table, and [another page](lessons.md) has trainings of twice " +
-		"the " +
-		"steps.")
+		"its loss the last 30 took off stands in the table, and [another page](lessons.md) has trainings of half " +
+		"and of twice the steps.")
 	return b.String()
 }

@@ -191,6 +191,26 @@ func TestPagesComeFromRecords(t *testing.T) {
 	}
 }
 
+// The page of the run with fresh seeds is what its records make beside those of the paper's.
+func TestFreshSeedsPageComesFromRecords(t *testing.T) {
+	folder := "../results/truth-" + listed(freshSeeds, "-")
+	old, _, err := sheetOf("../results/truth")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func(before []uint64) { seeds = before }(seeds)
+	seeds = freshSeeds
+	fresh, _, err := sheetOf(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := againstPage(freshSeeds, "truth", disagreements(linesOf(fresh), linesOf(old)))
+	if got, err := os.ReadFile(filepath.Join(folder, "against.md")); err != nil || string(got) != want {
+		t.Errorf("against.md (%v) is not what `go run ./benchmarks/truth --seeds %s --render` makes:\n%s", err,
+			listed(freshSeeds, ","), want)
+	}
+}
+
 // The grid, the pages of its rows, the figures and the site are those that the committed
 // records make. The two lists of files are equal.
 func TestGridComesFromRecords(t *testing.T) {
