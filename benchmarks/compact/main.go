@@ -26,7 +26,7 @@ import (
 
 type cli struct {
 	Quick   bool   `help:"Few files, one round; keeps no result."`
-	Rounds  int    `default:"9" help:"Turns of our ways (${default}; --quick: 1)."`
+	Rounds  int    `default:"25" help:"Turns of our ways (${default}; --quick: 1)."`
 	Files   int    `default:"10000" help:"Files of the output (${default}; --quick: 400)."`
 	Points  int    `default:"5000" help:"Points of a cloud; a file of points has three clouds (${default})."`
 	Target  int64  `default:"134217728" help:"Size of the files that are made (${default})."`

@@ -64,13 +64,19 @@ func (c *killsCmd) moments() (all []time.Duration) {
 	return all
 }
 
-// secondsOfAKill is for how long frames are sent a kill: a job starts, works and is killed.
-const secondsOfAKill = 14
+// secondsOfAKill is for how long frames are sent a kill: a job starts, works and is killed. A worker
+// of Kafka Connect waits at its start until the session of its dead consumers has ended.
+func secondsOfAKill(engine string) int {
+	if engine == engineIceberg {
+		return 40
+	}
+	return 14
+}
 
 // kill measures one engine.
 func (c *killsCmd) kill(b *bench, engine string) (f figures, err error) {
 	moments := c.moments()
-	frames := int64(secondsOfAKill * c.Rate * (c.Kills + 1))
+	frames := int64(secondsOfAKill(engine) * c.Rate * (c.Kills + 1))
 	topic := "live-" + engine
 	if err := b.client.CreateTopic(b.ctx, topic, partitions, largest); err != nil {
 		return f, err

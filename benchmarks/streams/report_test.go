@@ -88,8 +88,8 @@ func TestPageCountsRowsAfterKills(t *testing.T) {
 		}
 	}
 	page := r.markdown()
-	for _, want := range []string{"9 frames of 2.00 MB", "| entropipe | 5 | 9 | 0 | 0 | 0 |",
-		"| Spark | 5 | 8 | 1 | 0 | 3 |", "**the machine was busy"} {
+	for _, want := range []string{"frames of 2.00 MB", "| entropipe | 5 | 9 | 9 | 0 | 0 | 0 |",
+		"| Spark | 5 | 9 | 8 | 1 | 0 | 3 |", "**the machine was busy"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q:\n%s", want, page)
 		}

@@ -47,7 +47,7 @@ func ratioText(i rig.Interval) string {
 }
 
 // headlines compute the lines of the summary, in its order.
-var headlines = []func(results string) ([]headline, error){geometry, endToEnd, encoders, attention, seeds}
+var headlines = []func(results string) ([]headline, error){geometry, endToEnd, streams, encoders, attention, seeds}
 
 // spread returns a headline's ratio and verdict from the ratios of its inputs.
 func spread(h headline, inputs string, ratios []float64) (headline, error) {
@@ -155,6 +155,65 @@ func endToEnd(results string) ([]headline, error) {
 	h.ratio = rig.Interval{Mid: share, Low: slices.Min(shares), High: slices.Max(shares)}
 	h.word = fmt.Sprintf("share of the raw fetch, %d rounds", len(run))
 	h.stamps = rig.StampsOf(run)
+	return []headline{h}, nil
+}
+
+// turn is a record of `go run ./benchmarks/streams`.
+type turn struct {
+	What   string  `json:"what"`
+	Run    string  `json:"run"`
+	Round  int     `json:"round"`
+	Work   string  `json:"work"`
+	Engine string  `json:"engine"`
+	Case   string  `json:"case"` // start: a turn over a few frames
+	Frames float64 `json:"frames"`
+	CPUS   float64 `json:"cpu_s"`
+}
+
+// streams compares the processor time of points as rows with the strongest engine of streams,
+// starts left out.
+func streams(results string) ([]headline, error) {
+	file, err := rig.ReadJournal[turn]("streams", filepath.Join(results, "streams.jsonl"))
+	if err != nil {
+		return nil, err
+	}
+	var run []rig.Record[turn]
+	for _, r := range file.Records {
+		if r.Figures.What != "time" || r.Figures.Work != "points" {
+			continue
+		}
+		if len(run) > 0 && run[0].Figures.Run != r.Figures.Run {
+			run = nil
+		}
+		run = append(run, r)
+	}
+	starts, further := map[string]turn{}, map[string]map[int]float64{}
+	for _, r := range run {
+		f := r.Figures
+		if f.Case == "start" {
+			starts[f.Engine], further[f.Engine] = f, map[int]float64{}
+		} else if start, ok := starts[f.Engine]; ok {
+			further[f.Engine][f.Round] = (f.CPUS - start.CPUS) / (f.Frames - start.Frames)
+		}
+	}
+	h := headline{what: "every point a row, Kafka to Parquet, processor time", command: "streams --works points",
+		stamps: rig.StampsOf(run)}
+	h.ratio.Mid = math.Inf(1)
+	for _, engine := range []string{"flink", "spark"} {
+		var ratios []float64
+		for round, theirs := range further[engine] {
+			if ours := further["entropipe"][round]; ours > 0 {
+				ratios = append(ratios, theirs/ours)
+			}
+		}
+		if m := rig.MedianOf(ratios); len(ratios) > 0 && m.Mid < h.ratio.Mid {
+			h.ratio, h.against = m, "strongest peer: "+strings.ToUpper(engine[:1])+engine[1:]
+			h.word = fmt.Sprintf("%s, %d rounds", m.Word(), len(ratios))
+		}
+	}
+	if h.against == "" {
+		return nil, fmt.Errorf("%s has no round of points beside a peer", file.Path)
+	}
 	return []headline{h}, nil
 }
 

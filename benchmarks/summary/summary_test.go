@@ -69,6 +69,16 @@ func TestSummaryIsCopied(t *testing.T) {
 {"time":"2026-01-03T00:00:00Z","what":"delaunay","broker":"kafka","round":1,"frames":100,"seconds":2}
 {"time":"2026-01-03T00:00:00Z","what":"share","broker":"embedded","round":1,"frames":100,"seconds":1,"fetch_seconds":1}
 `)
+	write("streams.jsonl",
+		`{"what":"time","run":"a","work":"points","engine":"entropipe","case":"start","frames":1,"cpu_s":1}
+{"what":"time","run":"a","work":"points","engine":"entropipe","frames":11,"cpu_s":2}
+{"what":"time","run":"b","work":"points","engine":"entropipe","case":"start","frames":1,"cpu_s":1}
+{"what":"time","run":"b","work":"points","engine":"entropipe","frames":11,"cpu_s":3}
+{"what":"time","run":"b","work":"points","engine":"spark","case":"start","frames":1,"cpu_s":10}
+{"what":"time","run":"b","work":"points","engine":"spark","frames":11,"cpu_s":16}
+{"what":"time","run":"b","work":"points","engine":"flink","case":"start","frames":1,"cpu_s":10}
+{"what":"time","run":"b","work":"points","engine":"flink","frames":11,"cpu_s":20}
+`)
 	write("attention-dense.jsonl", `{"ns":{"entropipe":[2,1],"ONNX Runtime":[4,4]}}
 {"ns":{"entropipe":[2],"ONNX Runtime":[1]}}
 `)
@@ -96,6 +106,7 @@ func TestSummaryIsCopied(t *testing.T) {
 		"| Delaunay triangulations of KITTI scans | 2.50 (2.50–2.50) | strongest peer: Y | `go run " +
 			"./benchmarks/peers` |\n",
 		"Kafka to Parquet, 50 frames/s | 0.50 (0.50–0.50) |",
+		"| 3.00 (3.00–3.00) | strongest peer: Spark | `go run ./benchmarks/streams --works points` |\n",
 		"| 1.41 (0.50–4.00) | ONNX Runtime |",
 		"| 1.10 (0.90–1.20) | hulls without hints | `go run ./benchmarks/truth --only seeding` |\n",
 	} {
