@@ -47,7 +47,7 @@ func ratioText(i rig.Interval) string {
 }
 
 // headlines compute the lines of the summary, in its order.
-var headlines = []func(results string) ([]headline, error){geometry, endToEnd, streams, encoders, attention, seeds}
+var headlines = []func(results string) ([]headline, error){geometry, endToEnd, streams, encoders, attention}
 
 // spread returns a headline's ratio and verdict from the ratios of its inputs.
 func spread(h headline, inputs string, ratios []float64) (headline, error) {
@@ -196,7 +196,7 @@ func streams(results string) ([]headline, error) {
 			further[f.Engine][f.Round] = (f.CPUS - start.CPUS) / (f.Frames - start.Frames)
 		}
 	}
-	h := headline{what: "every point a row, Kafka to Parquet, processor time", command: "streams --works points",
+	h := headline{what: "points as rows, Kafka to Parquet, processor time", command: "streams --works points",
 		stamps: rig.StampsOf(run)}
 	h.ratio.Mid = math.Inf(1)
 	for _, engine := range []string{"flink", "spark"} {
@@ -258,39 +258,4 @@ func attention(results string) ([]headline, error) {
 	}
 	whole := func(t timed) bool { return t.Queries > 1 } // not the single queries of decoding
 	return overAll(h, filepath.Join(results, "attention-sparse.jsonl"), "FlexAttention", "sparse", whole)
-}
-
-// hinted is a record of `go run ./benchmarks/truth --only seeding`.
-type hinted struct {
-	Text   map[string]string  `json:"text"`
-	Values map[string]float64 `json:"values"`
-}
-
-// seeds compares hulls in space with the hints of the shipped model and without.
-func seeds(results string) ([]headline, error) {
-	h := headline{
-		what:    "hulls in space with learned hints",
-		against: "hulls without hints", command: "truth --only seeding",
-	}
-	file, err := rig.ReadJournal[hinted](h.command, filepath.Join(results, "truth", "seeding.jsonl"))
-	if err != nil {
-		return nil, err
-	}
-	h.ratio.Mid = math.NaN()
-	for _, r := range file.Records {
-		if r.Figures.Text["method"] != "builtin:lidar" || !strings.HasPrefix(r.Figures.Text["family"], "KITTI") {
-			continue
-		}
-		v := r.Figures.Values
-		h.ratio = rig.Interval{Mid: v["ratio"], Low: v["ratio_lo"], High: v["ratio_hi"]}
-		if r.CPU == "" {
-			r.CPU = file.Records[0].CPU // older records have it in the first line alone
-		}
-		h.stamps = []rig.Stamp{r.Stamp}
-	}
-	if math.IsNaN(h.ratio.Mid) {
-		return nil, fmt.Errorf("%s has no record of builtin:lidar on KITTI", file.Path)
-	}
-	h.word = h.ratio.Word() + ", by a 95 % interval"
-	return []headline{h}, nil
 }

@@ -3,7 +3,7 @@
 // benchmarks/results/summary.md, and into README.md between two marker lines if
 // README.md has these. It measures nothing.
 //
-// A headline is one ratio for users, at most nine in all; every other figure
+// A headline is one ratio for users, at most eight in all; every other figure
 // stands on the page of its own benchmark alone.
 package main
 
@@ -78,8 +78,7 @@ A ratio is the peer's time over ours, so above 1 ours is faster: the geometric m
 the largest. Geometry is float64, one thread on both sides. The line of Kafka is a quotient of rates, ours over that of
 a loop that fetches the same topic, by the medians of the rounds of one run, with the least and the largest round; its
 operators are hull2d and maxima3d. That of points as rows leaves starts out, and has the median of the rounds of one run
-with the least and the largest. Encoders have the shapes of MiniLM and BERT-base. Hints are those of builtin:lidar;
-their ratio is a median with its 95 % interval and includes the time that they take.
+with the least and the largest. Encoders have the shapes of MiniLM and BERT-base.
 
 ` + beginMarker + "\n" + columns.Markdown(lines) + endMarker + "\n\n" + origins.Markdown(lines)
 }
@@ -106,7 +105,7 @@ func replaceBlock(text, table string) (string, bool) {
 }
 
 // most is the largest number of headlines.
-const most = 9
+const most = 8
 
 // summary returns the headlines.
 func summary(results string) (lines []headline, err error) {

@@ -9,9 +9,10 @@ import (
 
 // againstPage is the page of a run with other seeds.
 func againstPage(seeds []uint64, old, said string) string {
-	return fmt.Sprintf("# Seeds %s beside the records of `%s`\n\n`go run ./benchmarks/truth --seeds %s` runs these "+
-		"seeds and writes this page. A figure disagrees where its difference is outside its own 95 %% interval after Holm's "+
-		"correction over all compared figures; a figure without an interval in one of the two runs is not compared.\n\n%s",
+	return fmt.Sprintf("# Seeds %s beside the records of `%s`\n\n`go run ./benchmarks/truth --seeds %s` runs "+
+		"these seeds and writes this page. A figure disagrees where its difference is outside its own 95 %% "+
+		"interval after Holm's correction over all compared figures; a figure without an interval in one of the "+
+		"two runs is not compared.\n\n%s",
 		listed(seeds, ", "), old, listed(seeds, ","), said)
 }
 
@@ -59,6 +60,6 @@ func disagreements(fresh, old []line) string {
 	if float64(found) > mostDisagree*float64(len(pairs)) {
 		word = "not met"
 	}
-	return fmt.Sprintf("%d of %d compared figures disagree; at most %g %%: %s.\n\n", found, len(pairs), 100*mostDisagree,
-		word) + b.String()
+	return fmt.Sprintf("%d of %d compared figures disagree; at most %g %%: %s.\n\n", found, len(pairs),
+		100*mostDisagree, word) + b.String()
 }

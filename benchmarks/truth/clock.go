@@ -31,14 +31,13 @@ func leastTimes(repeats int, fs ...func()) []float64 {
 var (
 	evicted [8 << 20]byte // more than a core's own caches hold
 
-	sorted       [1 << 14]uint32
-	sortedRandom = rand.New(rand.NewPCG(1, 1))
+	sorted [1 << 14]uint32
 )
 
 // forget has the core sort random numbers, and write one byte of every line of evicted.
 func forget() {
 	for i := range sorted {
-		sorted[i] = sortedRandom.Uint32()
+		sorted[i] = rand.Uint32()
 	}
 	slices.Sort(sorted[:])
 	for i := 0; i < len(evicted); i += 64 {

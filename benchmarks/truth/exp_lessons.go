@@ -83,8 +83,8 @@ func lessonVerdict(records []record) string {
 				100*v["fall"], 100*v["fall_ci"])
 		}
 	}
-	b.WriteString(". H_diff says how evenly anchors share the points. Anchors learn, too, and one that has all points " +
-		"takes H_diff to 0, wherever the points are.")
+	b.WriteString(". H_diff says how evenly anchors share the points. Anchors learn, too, and one that has all " +
+		"points takes H_diff to 0, wherever the points are.")
 	return b.String()
 }
 
