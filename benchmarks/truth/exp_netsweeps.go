@@ -102,9 +102,8 @@ func netSweepVerdict(records []record) string {
 		if r.Text["knob"] == mapKnob {
 			least, most = min(least, v["fall"]), max(most, v["fall"])
 		} else {
-			fmt.Fprintf(&b, "* λ = %g: the entropy falls by %.1f ± %.1f %% at an error of %.3f ± %.3f %%, %.1f times "+
-				"the printed 0.2 %%.\n", v["lambda"], 100*v["fall"], 100*v["fall_ci"], 100*v["error"],
-				100*v["error_ci"], v["times"])
+			fmt.Fprintf(&b, "* λ = %g: the entropy falls by %s %% at an error of %s %%, %.1f times the printed "+
+				"0.2 %%.\n", v["lambda"], r.meanText("fall", "%.1f", 100), r.meanText("error", "%.3f", 100), v["times"])
 		}
 		if v["error"] <= printedError {
 			tolerable, best = tolerable+1, max(best, v["fall"])

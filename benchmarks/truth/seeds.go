@@ -62,12 +62,20 @@ func (r *record) add(name string, seeds []uint64, values []float64) {
 // overSeeds returns a column of a mean with its interval, both times scale.
 func overSeeds(head, name, format string, scale float64) column {
 	return column{Head: head, Text: func(r *record) string {
-		v, ok := r.Values[name]
-		if !ok {
+		if _, ok := r.Values[name]; !ok {
 			return ""
 		}
-		return fmt.Sprintf(format+" ± "+strings.Replace(format, "+", "", 1), scale*v, scale*r.Values[name+"_ci"])
+		return r.meanText(name, format, scale)
 	}}
+}
+
+// meanText writes a mean with half of its interval, and the value of one seed alone without.
+func (r *record) meanText(name, format string, scale float64) string {
+	v, half := scale*r.Values[name], scale*r.Values[name+"_ci"]
+	if half == 0 {
+		return fmt.Sprintf(format, v)
+	}
+	return fmt.Sprintf(format+" ± "+strings.Replace(format, "+", "", 1), v, half)
 }
 
 // squaredCorrelation is Pearson's, NaN where one of the two does not vary.
