@@ -111,7 +111,10 @@ func longerVerdict(b *strings.Builder, change string, short, long record) {
 	for _, figure := range []struct {
 		name, title string
 		scale       float64
-	}{{"fall", "fall of the entropy, in percentage points,", 100}, {"error", "error of the hull, in percentage points,", 100}} {
+	}{
+		{"fall", "fall of the entropy, in percentage points,", 100},
+		{"error", "error of the hull, in percentage points,", 100},
+	} {
 		a, c := units(long.seedsOf(figure.name)), units(short.seedsOf(figure.name))
 		d := a.less(c).values()
 		mean, half := interval(d)
