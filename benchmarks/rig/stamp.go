@@ -38,8 +38,8 @@ func Here(bench string) Stamp {
 
 // Commit returns the commit of the module's working tree, marked "-dirty" if a
 // tracked file differs from it that is none of what runs write (benchmarks/results,
-// docs/truth), or "unknown" where Git tells none. The go command stamps no commit into programs that `go run`
-// builds, so Git is asked.
+// docs/truth), or "unknown" where Git tells none. The go command stamps no commit into
+// programs that `go run` builds, so Git is asked.
 func Commit() string {
 	root, err := Root()
 	if err != nil {

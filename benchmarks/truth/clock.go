@@ -31,15 +31,15 @@ func leastTimes(repeats int, fs ...func()) []float64 {
 var (
 	evicted [8 << 20]byte // more than a core's own caches hold
 
-	sorted [1 << 14]uint32
+	numbers [1 << 14]uint32
 )
 
 // forget has the core sort random numbers, and write one byte of every line of evicted.
 func forget() {
-	for i := range sorted {
-		sorted[i] = rand.Uint32()
+	for i := range numbers {
+		numbers[i] = rand.Uint32()
 	}
-	slices.Sort(sorted[:])
+	slices.Sort(numbers[:])
 	for i := 0; i < len(evicted); i += 64 {
 		evicted[i]++
 	}

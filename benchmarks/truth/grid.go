@@ -103,7 +103,7 @@ func frontPage(s sheet, lines []line, pictures []drawing) string {
 			"records in `benchmarks/results/truth`, every verdict from an interval.\n\n")
 	b.WriteString("A doubt is settled by a command: `go run ./benchmarks/truth --row 12 --seeds 7,77,777` measures a " +
 		"row with your seeds into a folder of its own, and `--against` lists what disagrees with these records.\n\n")
-	fmt.Fprintf(&b, "Experiments without timing ran with the seeds %s, too: [what "+
+	fmt.Fprintf(&b, "A part of the experiments ran with the seeds %s, too: [what "+
 		"disagrees](../../%s-%s/against.md).\n\n",
 		listed(freshSeeds, ", "), committed, listed(freshSeeds, "-"))
 	var parts []string

@@ -307,9 +307,6 @@ func (c *cli) compare() error {
 	}
 	said := disagreements(linesOf(fresh), linesOf(old))
 	fmt.Fprint(c.Shown, said)
-	if c.Quick {
-		return nil
-	}
 	return rig.WritePage(filepath.Join(c.Results, "against.md"), againstPage(c.Seeds, filepath.Base(c.Against), said))
 }
 

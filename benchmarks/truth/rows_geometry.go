@@ -39,8 +39,8 @@ func ofNetworks(s sheet, method, figure string) units {
 }
 
 // lengthOfTrainings says where trainings of other lengths are.
-const lengthOfTrainings = " The trainings have all of the 200 epochs, of 8 steps; [another " +
-	"page](../../benchmarks/results/truth/lessons.md) has half and twice the steps."
+const lengthOfTrainings = " The trainings have at most 200 epochs, of 8 steps; for " +
+	"H_diff on the square [another page](../../benchmarks/results/truth/lessons.md) has half and twice the steps."
 
 // balanced leaves out the families of which fewer seeds are there than of another, so that
 // every seed has the same families.

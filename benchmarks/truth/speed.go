@@ -17,7 +17,7 @@ import (
 )
 
 // What the experiments about time share: frames as streams, real ones among
-// them, and networks as fast as any.
+// them.
 
 // absent is the record of a cell whose real data are not there.
 func absent(family string, err error) []record {
