@@ -271,14 +271,16 @@ func checkFolders(tree fs.FS) []string {
 	return violations
 }
 
-// ignoredFolders returns the folders of the root that .gitignore names:
-// outputs of commands that were tried here.
+// ignoredFolders returns the folders that .gitignore names from the root on: outputs of
+// commands that were tried here.
 func ignoredFolders(tree fs.FS) []string {
 	var folders []string
 	text, _ := fs.ReadFile(tree, ".gitignore")
 	for line := range strings.Lines(string(text)) {
 		if line = strings.TrimSpace(line); strings.HasPrefix(line, "/") {
-			folders = append(folders, strings.Trim(line, "/"))
+			pattern := strings.Trim(line, "/")
+			there, _ := fs.Glob(tree, pattern) // the folders that a pattern with * names
+			folders = append(append(folders, pattern), there...)
 		}
 	}
 	return folders
