@@ -70,6 +70,7 @@ export class Live {
   }
 
   show() {
+    this.pane.matrix();
     this.refresh();
   }
 

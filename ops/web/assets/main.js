@@ -30,6 +30,7 @@ function paint() {
   element("theme").setAttribute("aria-label", "Colours: " + theme);
   for (const view of Object.values(views)) view.recolour?.();
   views.live?.stage.recolour();
+  views.live?.pane.matrix();
 }
 
 function nextTheme() {

@@ -41,6 +41,7 @@ export class TokenPane {
       this.words.replaceChildren();
       this.next.replaceChildren();
       this.mask.hidden = this.nextTitle.hidden = true;
+      this.scene = null;
       return;
     }
     this.element.dataset.id = header.id ?? "";
@@ -53,7 +54,8 @@ export class TokenPane {
     );
     this.text(header);
     this.expected(header);
-    this.matrix(scene);
+    this.scene = scene;
+    this.matrix();
   }
 
   // text alternates the ground of tokens, so that their bounds are seen, and appends what the model generated.
@@ -96,10 +98,12 @@ export class TokenPane {
     });
   }
 
-  // matrix paints one pixel a block and lets the style sheet enlarge them.
-  matrix(scene) {
-    const size = scene.header.blocks,
-      cells = scene.blocks;
+  // matrix paints one pixel a block and lets the style sheet enlarge them. Outside of the page
+  // an element has no style, and so no colours: whoever puts the pane into the page calls it again.
+  matrix() {
+    if (!this.scene || !this.blocks.isConnected) return;
+    const size = this.scene.header.blocks,
+      cells = this.scene.blocks;
     this.mask.hidden = !size || !cells?.length;
     if (this.mask.hidden) return;
     const { rows: down, cols: across } = size;

@@ -309,6 +309,24 @@ func TestBrowserRestsWhenHidden(t *testing.T) {
 	p.until("document.getElementById('live').dataset.frame === '1'")
 }
 
+// A scene may arrive just as its view leaves the page, where elements have no colours: it is
+// drawn when the view is back.
+func TestBrowserDrawsTokensOfAViewThatIsAway(t *testing.T) {
+	th := newTheatre(t, nil)
+	p := th.play(1, "", desk)
+	const pane = `import("/assets/tokens.js").then(({ TokenPane }) => {
+		const pane = new TokenPane(), header = {id: "a", n_tokens: 8, ids: [1, 2], blocks: {rows: 1, cols: 2, size: 4}};
+		pane.show({header, blocks: [1, 0]}, true);
+		document.getElementById("tokens").replaceWith(pane.element);
+		pane.matrix();
+		const [on, off] = [0, 1].map(x => pane.blocks.getContext("2d").getImageData(x, 0, 1, 1).data.join());
+		return on !== off && on.endsWith(",255") && off.endsWith(",255");
+	})`
+	if !eval[bool](p, pane) {
+		t.Error("the mask is not drawn")
+	}
+}
+
 // A lost context of the graphics processor comes back with the picture.
 func TestBrowserRestoresGraphics(t *testing.T) {
 	th := newTheatre(t, nil)
