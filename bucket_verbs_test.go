@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"net/http"
 	"net/url"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"entropipe/sinks/record"
 	"entropipe/sinks/s3/s3test"
 )
 
@@ -56,6 +58,55 @@ func TestReplayOfABucket(t *testing.T) {
 		t.Errorf("info: %s", text)
 	}
 	must(t, dir, withFlags([]string{"verify", out}, flags)...)
+}
+
+// A copy publishes a file before the staged one is removed: whoever verifies between the two finds
+// no fault, unless another file has the name.
+func TestVerifyBetweenCopyAndDelete(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one process at a time: nothing for the race detector")
+	}
+	t.Parallel()
+	s, out, flags := inBucket(t)
+	brokers, dir := startBroker(t), t.TempDir()
+	must(t, dir, "produce", "synthetic", "--brokers", brokers, "--rate", "max", "--frames", "20", "--points", "20",
+		"--partitions", "1")
+	must(t, dir, withFlags([]string{"run", "--brokers", brokers, "--topic", "points", "--out", out, "--ops", "hull2d",
+		"--until-end", "--listen", "off"}, flags)...)
+	store := s.Open(t, "lidar/out 1")
+	contents := func(name string) string {
+		o, err := store.Open(t.Context(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer o.Close()
+		data, err := io.ReadAll(io.NewSectionReader(o, 0, o.Size()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(data)
+	}
+	keys := s.Keys(t, "lidar/out 1/_commits/topics/points/0/")
+	name := strings.TrimPrefix(keys[len(keys)-1], "lidar/out 1/")
+	m, err := record.ParseManifest(name, []byte(contents(name)))
+	if err != nil {
+		t.Fatalf("%q: %v", keys, err)
+	}
+	if len(m.Files) == 0 {
+		t.Fatal("the newest commit has no file")
+	}
+	for _, f := range m.Files {
+		s.Put(t, "lidar/out 1/"+f.Staged, contents(f.Path), map[string]string{})
+	}
+	must(t, dir, withFlags([]string{"verify", out}, flags)...)
+	f := m.Files[0]
+	s.Remove(t, "lidar/out 1/"+f.Path) // and its metadata
+	s.Put(t, "lidar/out 1/"+f.Path, strings.Repeat("?", int(f.Bytes)), map[string]string{})
+	p := launch(t, dir, withFlags([]string{"verify", out}, flags)...)
+	p.exits(1, patience)
+	if !strings.Contains(p.out(), f.Path+": another file has this name") {
+		t.Errorf("verify says\n%s", p.out())
+	}
 }
 
 // What commits cost is printed by info, by run at its end, and by its metrics; they agree.

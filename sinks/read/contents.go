@@ -69,7 +69,7 @@ func (v *verifier) file(ctx context.Context, m manifestJob, f *record.File, buff
 		return nil, false
 	}
 	if m.newest && !pending {
-		switch staged, err := v.staged(ctx, f); {
+		switch staged, err := v.stagedAlone(ctx, f); {
 		case err != nil:
 			v.fault(checkFiles, f.Path, "whether it is still staged is unknown: %v", err)
 		case staged:
@@ -112,9 +112,16 @@ func (v *verifier) spoilt(f *record.File) {
 	v.repair.spoilt(f.Path)
 }
 
-// staged tells whether a file is in staging. The rename that publishes a file removes
-// it from there atomically.
-func (v *verifier) staged(ctx context.Context, f *record.File) (bool, error) {
+// copying is a store that publishes a file by a copy, and removes the staged one later: for a
+// while the file is at both places.
+type copying interface {
+	// Published tells whether the destination of a move is its file.
+	Published(ctx context.Context, m sinks.Move) (bool, error)
+}
+
+// stagedAlone tells whether a file is in staging, and its path is another one's. Where a rename
+// publishes files, it removes them from staging atomically.
+func (v *verifier) stagedAlone(ctx context.Context, f *record.File) (bool, error) {
 	o, err := v.store.Open(ctx, f.Staged)
 	if errors.Is(err, sinks.ErrNotFound) {
 		return false, nil
@@ -122,7 +129,13 @@ func (v *verifier) staged(ctx context.Context, f *record.File) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return true, o.Close()
+	o.Close()
+	store, copies := v.store.(copying)
+	if !copies {
+		return true, nil
+	}
+	published, err := store.Published(ctx, sinks.Move{From: f.Staged, To: f.Path, Bytes: f.Bytes, SHA256: f.SHA256})
+	return !published, err
 }
 
 var errMissing = errors.New("the file of a commit is missing")

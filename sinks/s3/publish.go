@@ -258,6 +258,17 @@ func (t *step) done(ctx context.Context) (bool, error) {
 	return false, t.lost("the file is not the one of the manifest, although it has its size")
 }
 
+// Published tells whether the destination of a move is its file, by the rules of Publish. The
+// move has a checksum. A destination that does not exist is not its file.
+func (s *Store) Published(ctx context.Context, m sinks.Move) (bool, error) {
+	f, there, err := s.head(ctx, m.To)
+	if err != nil || !there {
+		return false, err
+	}
+	t := step{Move: m, s: s}
+	return t.same(ctx, &f)
+}
+
 // same tells whether an object at the destination is the file of the move: by its metadata, or
 // by its bytes, if it has no metadata, as after a copy of a whole output by other programs.
 func (t *step) same(ctx context.Context, f *found) (bool, error) {

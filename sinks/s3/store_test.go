@@ -194,6 +194,10 @@ func TestDoneIsToldByMetadata(t *testing.T) {
 			s.Put(t, "out/"+move.To, c.there, c.metadata)
 		}
 		store := s.Open(t, "out")
+		want := c.there == "rows" && c.lost == ""
+		if got, err := store.Published(t.Context(), move); got != want || err != nil {
+			t.Errorf("%s: published %v, %v, want %v", c.name, got, err, want)
+		}
 		err := store.Publish(t.Context(), []sinks.Move{move})
 		var lost *sinks.LostFileError
 		var damaged *sinks.DamagedFileError
