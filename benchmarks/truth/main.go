@@ -222,10 +222,11 @@ func (e *experiment) repeat(ctx context.Context, folder string, c *cli, deadline
 		if err != nil {
 			return fmt.Errorf("%s: %w", cell.key, err)
 		}
-		if err := log.append(cell.key, records); err != nil {
+		took := time.Since(start)
+		if err := log.append(cell.key, records, took); err != nil {
 			return err
 		}
-		fmt.Fprintf(c.Shown, "%s  %d/%d  %s  %.1f s\n", e.name, k+1, len(cells), cell.key, time.Since(start).Seconds())
+		fmt.Fprintf(c.Shown, "%s  %d/%d  %s  %.1f s\n", e.name, k+1, len(cells), cell.key, took.Seconds())
 	}
 	return e.render(folder, log, len(cells))
 }

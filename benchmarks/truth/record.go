@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"time"
 
 	"entropipe/algos/vector"
 	"entropipe/benchmarks/rig"
@@ -124,8 +125,20 @@ func (l *log) write(w io.Writer) error {
 	return nil
 }
 
-// end marks a cell as done: the last record of each cell.
+// end marks a cell as done: the last record of each cell. Its text is the time that the cell took,
+// as of [time.Duration]; older records say "yes".
 const end = "end"
+
+// took returns how many cells say what time they took, and the sum.
+func (l *log) took() (cells int, sum time.Duration) {
+	for k := range l.records {
+		if d, err := time.ParseDuration(l.records[k].Figures.Text[end]); err == nil {
+			cells++
+			sum += d
+		}
+	}
+	return cells, sum
+}
 
 // read reads the records of a file; here: if they are of this machine.
 func (l *log) read(path string, here bool) error {
@@ -174,8 +187,8 @@ func (l *log) keep(cells []cell) {
 	l.done = whole
 }
 
-// append writes the records of one cell and syncs them.
-func (l *log) append(key string, records []record) error {
+// append writes the records of one cell, which took some time, and syncs them.
+func (l *log) append(key string, records []record, took time.Duration) error {
 	if len(records) == 0 {
 		return errors.New("no record")
 	}
@@ -186,7 +199,7 @@ func (l *log) append(key string, records []record) error {
 			if records[k].Text == nil {
 				records[k].Text = map[string]string{}
 			}
-			records[k].Text[end] = "yes"
+			records[k].Text[end] = took.Round(100 * time.Millisecond).String()
 		}
 		r := rig.Record[record]{Stamp: stamp, Figures: records[k]}
 		if err := json.NewEncoder(l.file).Encode(r); err != nil {

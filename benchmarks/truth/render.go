@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"entropipe/benchmarks/rig"
 )
@@ -36,6 +37,9 @@ func (e *experiment) render(folder string, l *log, cells int) error {
 		l.origin(), e.name)
 	if done < cells {
 		fmt.Fprintf(&b, " **%d of %d cells are done.**", done, cells)
+	}
+	if timed, sum := l.took(); timed > 0 {
+		fmt.Fprintf(&b, " %d cells took %v.", timed, sum.Round(time.Second))
 	}
 	figures := e.overSeeds(l.figures())
 	lines := e.lines(figures)

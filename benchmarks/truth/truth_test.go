@@ -267,12 +267,15 @@ func TestRecordsHaveStamps(t *testing.T) {
 			t.Errorf("stamp %+v", r.Stamp)
 		}
 	}
+	if timed, _ := log.took(); timed != len(log.done) {
+		t.Errorf("%d of %d cells say what time they took", timed, len(log.done))
+	}
 	page, err := os.ReadFile(filepath.Join(dir, "counting.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	stamp := log.records[0].Stamp
-	for _, want := range []string{"commit " + stamp.Commit, "date " + stamp.Date(), "CPU " + stamp.CPU,
+	for _, want := range []string{"cells took 0s.", "commit " + stamp.Commit, "date " + stamp.Date(), "CPU " + stamp.CPU,
 		"recorded by `go run ./benchmarks/truth --only counting --seeds 42,123,456,789,999`"} {
 		if !strings.Contains(string(page), want) {
 			t.Errorf("the page lacks %q:\n%s", want, page)
