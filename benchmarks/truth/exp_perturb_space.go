@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"math"
 
 	"entropipe/algos/entropy"
@@ -40,13 +39,14 @@ func perturbSpace(ctx context.Context, size perturbSize) ([]record, error) {
 	directions := directionsFor(tests, errs)
 	out := []record{
 		{Text: map[string]string{"method": exactMethod}},
-		{Text: map[string]string{"method": fmt.Sprintf("%s, %d directions", kernelMethod, len(directions)/3)}},
-		{Text: map[string]string{"method": netMethod + ", F, and the hull of the moved points"}},
+		{Text: map[string]string{"method": kernelMethod + " beside F"}},
+		{Text: map[string]string{"method": movedMethod("F")}},
 	}
 	for k := range out {
 		out[k].Text["family"] = "simulated scanner, in space"
 		out[k].Values = map[string]float64{"points": float64(size.points)}
 	}
+	out[1].Values["strips"] = float64(len(directions) / 3)
 	for _, c := range tests {
 		perturbSolid(out, &m, c, directions, size.repeats, 1/float64(len(tests)))
 	}

@@ -247,7 +247,7 @@ var entropyRows = []row{
 		printed: "4.14×", figure: "times as fast as the exact hull, everything counted", format: "%.2g",
 		limit:       atLeast(4.14),
 		experiments: []string{"baselines"},
-		asPrinted:   speedOf("EntropyNet, F"), corrected: speedOf("exact"),
+		asPrinted:   speedOf(netMethod + ", " + hdiffAsPrinted), corrected: speedOf(exactMethod),
 		peer: speedOf("k-means, 16 clusters, order by cluster"), peerName: "k-means, order by cluster",
 		here: "10,000 uniform points, a unit a seed. NeuralSort's matrix of 10⁸ weights is never stored: it is " +
 			"computed row by row, forward only; to learn through it, it would take 400 megabytes and as much for " +
