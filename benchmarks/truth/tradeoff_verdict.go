@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"entropipe/benchmarks/rig"
@@ -43,11 +45,15 @@ type setting struct {
 	records []record // a family each
 }
 
-// settingsOf groups the records of networks.
+// settingsOf groups the records of networks, network by network, the largest sigma first.
 func settingsOf(records []record) (all []*setting) {
+	var methods []string
 	for _, r := range records {
 		if _, ok := r.Values["epochs"]; !ok {
 			continue
+		}
+		if !slices.Contains(methods, r.Text["method"]) {
+			methods = append(methods, r.Text["method"])
 		}
 		var at *setting
 		for _, s := range all {
@@ -61,6 +67,10 @@ func settingsOf(records []record) (all []*setting) {
 		}
 		at.records = append(at.records, r)
 	}
+	slices.SortFunc(all, func(a, b *setting) int {
+		return cmp.Or(cmp.Compare(slices.Index(methods, a.method), slices.Index(methods, b.method)),
+			cmp.Compare(b.sigma, a.sigma))
+	})
 	return all
 }
 
