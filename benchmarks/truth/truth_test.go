@@ -275,7 +275,8 @@ func TestRecordsHaveStamps(t *testing.T) {
 		t.Fatal(err)
 	}
 	stamp := log.records[0].Stamp
-	for _, want := range []string{"cells took 0s.", "commit " + stamp.Commit, "date " + stamp.Date(), "CPU " + stamp.CPU,
+	for _, want := range []string{"cells took 0s.", "commit " + stamp.Commit, "date " + stamp.Date(),
+		"CPU " + stamp.CPU,
 		"recorded by `go run ./benchmarks/truth --only counting --seeds 42,123,456,789,999`"} {
 		if !strings.Contains(string(page), want) {
 			t.Errorf("the page lacks %q:\n%s", want, page)
