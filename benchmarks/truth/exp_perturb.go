@@ -79,8 +79,8 @@ func perturbCells(how effort) (cells []cell) {
 type trial struct {
 	name   string
 	mover  net.Mover[float32]
-	strips int       // of the kernel of no larger error
-	errs   []float64 // a test frame
+	strips int       // the fewest with which a kernel's error is no larger
+	errs   []float64 // one for each test frame
 
 	kernel, network []int32 // answers
 	moved           geom.Cloud[float32]
@@ -160,10 +160,10 @@ func perturbFrame(out []record, trials []*trial, c geom.Cloud[float32], k int, s
 	}
 	ms := leastTimes(size.repeats, turns...)
 	before := truthOf(c, entropy.Hull2D)
-	add := func(r *record, before, ms, entropy, e float64) {
-		r.Values["hull_ms"] += share * ms
-		r.Values["total_ms"] += share * (before + ms)
-		r.Values["entropy"] += share * entropy
+	add := func(r *record, network, own, nats, e float64) {
+		r.Values["hull_ms"] += share * own
+		r.Values["total_ms"] += share * (network + own)
+		r.Values["entropy"] += share * nats
 		r.Values["error"] += share * 100 * e
 		r.Values["worst"] = max(r.Values["worst"], 100*e)
 	}

@@ -39,7 +39,11 @@ func (e *experiment) render(folder string, l *log, cells int) error {
 		fmt.Fprintf(&b, " **%d of %d cells are done.**", done, cells)
 	}
 	if timed, sum := l.took(); timed > 0 {
-		fmt.Fprintf(&b, " %d cells took %v.", timed, sum.Round(time.Second))
+		word := "cells"
+		if timed == 1 {
+			word = "cell"
+		}
+		fmt.Fprintf(&b, " %d %s took %v.", timed, word, sum.Round(time.Second))
 	}
 	figures := e.overSeeds(l.figures())
 	lines := e.lines(figures)
