@@ -3,17 +3,52 @@ package main
 import (
 	"fmt"
 	"strings"
+	"time"
 
+	"entropipe/benchmarks/rig"
 	"entropipe/benchmarks/truth/estimate"
 )
 
-// againstPage is the page of a run with other seeds.
-func againstPage(seeds []uint64, old, said string) string {
-	return fmt.Sprintf("# Seeds %s beside the records of `%s`\n\n`go run ./benchmarks/truth --seeds %s` runs "+
+// againstPage is the page of a run with other seeds, beside the run whose folder has the name old.
+func againstPage(seeds []uint64, name string, fresh, old run) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# Seeds %s beside the records of `%s`\n\n`go run ./benchmarks/truth --seeds %s` runs "+
 		"these seeds and writes this page. A figure disagrees where its difference is outside its own 95 %% "+
 		"interval after Holm's correction over all compared figures; a figure without an interval in one of the "+
-		"two runs is not compared.\n\n%s",
-		listed(seeds, ", "), old, listed(seeds, ","), said)
+		"two runs is not compared. Times are ratios on one machine; another CPU has other ratios.\n\n%s",
+		listed(seeds, ", "), name, listed(seeds, ","), disagreements(fresh, old))
+	var ran []string
+	cells, sum := 0, time.Duration(0)
+	for _, e := range experiments {
+		if l := fresh[e.name]; l != nil {
+			timed, took := l.took()
+			ran, cells, sum = append(ran, e.name), cells+timed, sum+took
+		}
+	}
+	fmt.Fprintf(&b, "\n## What ran\n\n%d of %d experiments. %d cells say what time they took, %v together; older "+
+		"cells do not. A network that an earlier cell has trained comes from a cache.\n\n",
+		len(ran), len(experiments), cells, sum.Round(time.Second))
+	b.WriteString(rig.Table[string]{
+		{Head: "experiment", Text: func(e string) string { return e }},
+		{Head: "cells", Align: rig.Right, Text: func(e string) string { return fmt.Sprint(len(fresh[e].done)) }},
+		{Head: "time", Align: rig.Right, Text: func(e string) string {
+			if timed, sum := fresh[e].took(); timed == len(fresh[e].done) {
+				return sum.Round(time.Second).String()
+			}
+			return ""
+		}},
+		{Head: "CPU", Text: fresh.cpu},
+		{Head: "CPU of `" + name + "`", Text: old.cpu},
+	}.Markdown(ran))
+	return b.String()
+}
+
+// cpu names the CPUs of an experiment's records.
+func (r run) cpu(experiment string) string {
+	if l := r[experiment]; l != nil {
+		return rig.Each(l.stamps(), func(s rig.Stamp) string { return s.CPU })
+	}
+	return ""
 }
 
 // mostDisagree is the share of figures that may disagree.
@@ -22,10 +57,19 @@ const mostDisagree = .05
 // disagreements lists the figures of two sets of records that differ by more than chance
 // allows, after Holm's correction for all that both have, and the verdicts that changed.
 // Figures without an interval in one of the two are not compared.
-func disagreements(fresh, old []line) string {
+func disagreements(freshRun, oldRun run) string {
 	type pair struct {
 		name, format string
 		a, b         estimate.Estimate
+	}
+	fresh, old := linesOf(freshRun.sheet()), linesOf(oldRun.sheet())
+	elsewhere := func(l *line) string {
+		for _, name := range l.experiments {
+			if experimentOf(name).timed && freshRun[name] != nil && freshRun.cpu(name) != oldRun.cpu(name) {
+				return ", timed on another CPU"
+			}
+		}
+		return ""
 	}
 	var pairs []pair
 	var p []float64
@@ -34,7 +78,7 @@ func disagreements(fresh, old []line) string {
 		for _, part := range []pair{{"as printed", a.format, a.printedHere, b.printedHere},
 			{"corrected", a.format, a.better, b.better}, {a.peerName, a.format, a.beside, b.beside}} {
 			if one, ok := estimate.DifferenceP(part.a, part.b); ok {
-				part.name = fmt.Sprintf("row %d, %s, %s", a.number, a.title, part.name)
+				part.name = fmt.Sprintf("row %d, %s, %s%s", a.number, a.title, part.name, elsewhere(a))
 				pairs, p = append(pairs, part), append(p, one)
 			}
 		}
@@ -53,7 +97,7 @@ func disagreements(fresh, old []line) string {
 	for k := range fresh {
 		if a, b2 := &fresh[k], &old[k]; a.word != b2.word && a.word != estimate.Unmeasured &&
 			b2.word != estimate.Unmeasured {
-			fmt.Fprintf(&b, "* verdict of row %d, %s: %s, was %s\n", a.number, a.title, a.word, b2.word)
+			fmt.Fprintf(&b, "* verdict of row %d, %s: %s, was %s%s\n", a.number, a.title, a.word, b2.word, elsewhere(a))
 		}
 	}
 	word := "met"

@@ -103,8 +103,8 @@ func frontPage(s sheet, lines []line, pictures []drawing) string {
 			"records in `benchmarks/results/truth`, every verdict from an interval.\n\n")
 	b.WriteString("A doubt is settled by a command: `go run ./benchmarks/truth --row 12 --seeds 7,77,777` measures a " +
 		"row with your seeds into a folder of its own, and `--against` lists what disagrees with these records.\n\n")
-	fmt.Fprintf(&b, "A part of the experiments ran with the seeds %s, too: [what "+
-		"disagrees](../../%s-%s/against.md).\n\n",
+	fmt.Fprintf(&b, "[Another page](../../%[2]s-%[3]s/against.md) lists the experiments that ran with the seeds "+
+		"%[1]s, too, and every figure that disagrees.\n\n",
 		listed(freshSeeds, ", "), committed, listed(freshSeeds, "-"))
 	var parts []string
 	for _, w := range estimate.Words {
@@ -133,7 +133,7 @@ func frontPage(s sheet, lines []line, pictures []drawing) string {
 }
 
 // rowPage is the page of a row. records is the way from the page to the records' folder.
-func rowPage(l *line, origins map[string]string, records string) string {
+func rowPage(l *line, r run, records string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Row %d: %s\n\n**Claim** (the paper's source, lines %s): %s\n\n", l.number, l.title, l.lines,
 		l.claim)
@@ -150,7 +150,7 @@ func rowPage(l *line, origins map[string]string, records string) string {
 	fmt.Fprintf(&b, "\n## What would change our mind\n\n%s\n\n## Raw data\n\n", l.change)
 	for _, name := range l.experiments {
 		fmt.Fprintf(&b, "* [%s](%s/%s.md), records in [%s.jsonl](%s/%s.jsonl): %s\n", experimentOf(name).title, records,
-			name, name, records, name, origins[name])
+			name, name, records, name, r.origin(name))
 	}
 	if len(l.experiments) == 0 {
 		b.WriteString("No experiment of this harness has records of the row.\n")
@@ -229,31 +229,49 @@ func experimentOf(name string) *experiment {
 	return nil
 }
 
-// sheetOf reads the records of all experiments, of any machine, and says where each
-// experiment's were measured.
-func sheetOf(folder string) (sheet, map[string]string, error) {
-	s, origins := sheet{}, map[string]string{}
+// run is what a folder's records hold of each experiment that has any.
+type run map[string]*log
+
+// runOf reads the records of all experiments, of any machine.
+func runOf(folder string) (run, error) {
+	r := run{}
 	for _, e := range experiments {
 		l := &log{done: map[string]bool{}}
 		if err := l.read(filepath.Join(folder, e.name+".jsonl"), false); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
-		if s[e.name] = l.figures(); len(l.records) > 0 {
-			origins[e.name] = l.origin()
-		} else {
-			origins[e.name] = "no records"
+		if len(l.records) > 0 {
+			r[e.name] = l
 		}
 	}
-	return s, origins, nil
+	return r, nil
+}
+
+// sheet returns the figures.
+func (r run) sheet() sheet {
+	s := sheet{}
+	for name, l := range r {
+		s[name] = l.figures()
+	}
+	return s
+}
+
+// origin says where an experiment's records were measured.
+func (r run) origin(experiment string) string {
+	if l := r[experiment]; l != nil {
+		return l.origin()
+	}
+	return "no records"
 }
 
 // writeTruth writes the front page, the pages of the rows, the figures and the errata.
 // records is the way from the folder to that of the records.
-func writeTruth(s sheet, origins map[string]string, folder, records string) error {
+func writeTruth(r run, folder, records string) error {
+	s := r.sheet()
 	lines, pictures := linesOf(s), picturesOf(s)
 	pages := map[string]string{"README.md": frontPage(s, lines, pictures), "errata.md": errataPage()}
 	for k := range lines {
-		pages[lines[k].page()] = rowPage(&lines[k], origins, records)
+		pages[lines[k].page()] = rowPage(&lines[k], r, records)
 	}
 	for _, f := range pictures {
 		if f.svg != "" {

@@ -298,22 +298,19 @@ func (c *cli) compare() error {
 	if c.Against == "" {
 		return nil
 	}
-	fresh, _, err := sheetOf(c.Results)
-	if err != nil {
+	fresh, errFresh := runOf(c.Results)
+	old, errOld := runOf(c.Against)
+	if err := errors.Join(errFresh, errOld); err != nil {
 		return err
 	}
-	old, _, err := sheetOf(c.Against)
-	if err != nil {
-		return err
-	}
-	said := disagreements(linesOf(fresh), linesOf(old))
-	fmt.Fprint(c.Shown, said)
-	return rig.WritePage(filepath.Join(c.Results, "against.md"), againstPage(c.Seeds, filepath.Base(c.Against), said))
+	fmt.Fprint(c.Shown, disagreements(fresh, old))
+	page := againstPage(c.Seeds, filepath.Base(c.Against), fresh, old)
+	return rig.WritePage(filepath.Join(c.Results, "against.md"), page)
 }
 
 // writePages renders the grid and all that belongs to it from the records in a folder.
 func (c *cli) writePages(folder string) error {
-	s, origins, err := sheetOf(folder)
+	r, err := runOf(folder)
 	if err != nil {
 		return err
 	}
@@ -326,5 +323,5 @@ func (c *cli) writePages(folder string) error {
 	if err != nil {
 		return err
 	}
-	return writeTruth(s, origins, c.Page, filepath.ToSlash(way))
+	return writeTruth(r, c.Page, filepath.ToSlash(way))
 }

@@ -51,9 +51,8 @@ func (l *log) figures() []record {
 	return records
 }
 
-// origin says where the records were measured, and by which command with which seeds.
-// Records without a stamp are of the machine in the first line.
-func (l *log) origin() string {
+// stamps returns the records' stamps. Records without one are of the machine in the first line.
+func (l *log) stamps() []rig.Stamp {
 	stamps := rig.StampsOf(l.records)
 	for k := range stamps {
 		if stamps[k].CPU == "" {
@@ -61,6 +60,12 @@ func (l *log) origin() string {
 				l.machine.Vector, l.machine.Go
 		}
 	}
+	return stamps
+}
+
+// origin says where the records were measured, and by which command with which seeds.
+func (l *log) origin() string {
+	stamps := l.stamps()
 	if len(stamps) == 0 {
 		return "No cell has run yet" // a date would make the page another one every day
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"entropipe/benchmarks/rig"
 	"entropipe/benchmarks/truth/estimate"
 )
 
@@ -45,7 +46,7 @@ func TestRowsAreWhole(t *testing.T) {
 // made: figures without records are absent.
 func TestGridWithoutRecords(t *testing.T) {
 	dir := t.TempDir()
-	if err := writeTruth(sheet{}, map[string]string{}, dir, "records"); err != nil {
+	if err := writeTruth(run{}, dir, "records"); err != nil {
 		t.Fatal(err)
 	}
 	for _, l := range linesOf(sheet{}) {
@@ -62,21 +63,40 @@ func TestGridWithoutRecords(t *testing.T) {
 	}
 }
 
-// A row whose every unit moved by far is a disagreement; equal records are none.
+// A row whose every unit moved by far is a disagreement; equal records are none. Times of
+// another CPU are said to be such.
 func TestDisagreementsAreListed(t *testing.T) {
-	made := func(ms float64) sheet {
+	made := func(cpu string, ms float64) run {
 		r := record{Cell: "c", Text: map[string]string{"family": "square", "method": "EntropyNet, Chan 1996"}}
 		r.add("network_ms", []uint64{1, 2, 3, 4, 5}, []float64{ms, ms + .1, ms - .1, ms + .05, ms})
-		return sheet{"hulls": {r}}
+		return run{"hulls": {records: []rig.Record[record]{{Stamp: rig.Stamp{CPU: cpu}, Figures: r}}}}
 	}
-	same := disagreements(linesOf(made(14)), linesOf(made(14)))
+	same := disagreements(made("one", 14), made("two", 14))
 	if !strings.HasPrefix(same, "0 of ") || strings.Contains(same, "verdict") {
 		t.Errorf("equal records:\n%s", same)
 	}
-	moved := disagreements(linesOf(made(0.2)), linesOf(made(14)))
+	moved := disagreements(made("one", 0.2), made("one", 14))
 	if !strings.HasPrefix(moved, "1 of ") || !strings.Contains(moved, "row 1, EntropyNet, as printed") ||
-		!strings.Contains(moved, "verdict of row 1, EntropyNet: "+string(estimate.Confirmed)) {
+		!strings.Contains(moved, "verdict of row 1, EntropyNet: "+string(estimate.Confirmed)) ||
+		strings.Contains(moved, "another CPU") {
 		t.Errorf("a network of 0.2 ms against one of 14 ms:\n%s", moved)
+	}
+	elsewhere := disagreements(made("one", 0.2), made("two", 14))
+	if strings.Count(elsewhere, ", timed on another CPU") != 2 {
+		t.Errorf("a network of 0.2 ms against one of 14 ms on another CPU:\n%s", elsewhere)
+	}
+}
+
+// The page of a run with other seeds lists each experiment that ran, with cells and CPUs.
+func TestAgainstPageListsExperiments(t *testing.T) {
+	made := func(cpu, took string) run {
+		r := record{Cell: "c", Text: map[string]string{end: took}}
+		return run{"hulls": {records: []rig.Record[record]{{Stamp: rig.Stamp{CPU: cpu}, Figures: r}},
+			done: map[string]bool{"c": true}}}
+	}
+	page := againstPage([]uint64{1, 2}, "truth", made("one", "90s"), made("two", "yes"))
+	if want := "| hulls | 1 | 1m30s | one | two |"; !strings.Contains(page, want) {
+		t.Errorf("no line %q in\n%s", want, page)
 	}
 }
 

@@ -194,17 +194,17 @@ func TestPagesComeFromRecords(t *testing.T) {
 // The page of the run with fresh seeds is what its records make beside those of the paper's.
 func TestFreshSeedsPageComesFromRecords(t *testing.T) {
 	folder := "../results/truth-" + listed(freshSeeds, "-")
-	old, _, err := sheetOf("../results/truth")
+	old, err := runOf("../results/truth")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func(before []uint64) { seeds = before }(seeds)
 	seeds = freshSeeds
-	fresh, _, err := sheetOf(folder)
+	fresh, err := runOf(folder)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := againstPage(freshSeeds, "truth", disagreements(linesOf(fresh), linesOf(old)))
+	want := againstPage(freshSeeds, "truth", fresh, old)
 	if got, err := os.ReadFile(filepath.Join(folder, "against.md")); err != nil || string(got) != want {
 		t.Errorf("against.md (%v) is not what `go run ./benchmarks/truth --seeds %s --render` makes:\n%s", err,
 			listed(freshSeeds, ","), want)
@@ -215,11 +215,11 @@ func TestFreshSeedsPageComesFromRecords(t *testing.T) {
 // records make. The two lists of files are equal.
 func TestGridComesFromRecords(t *testing.T) {
 	dir, committed := t.TempDir(), "../../docs/truth"
-	s, origins, err := sheetOf("../results/truth")
+	r, err := runOf("../results/truth")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := writeTruth(s, origins, dir, "../../benchmarks/results/truth"); err != nil {
+	if err := writeTruth(r, dir, "../../benchmarks/results/truth"); err != nil {
 		t.Fatal(err)
 	}
 	want, err := os.ReadDir(dir)
