@@ -75,6 +75,7 @@ func newLanguageModel(ctx context.Context, cfg train.Config, judged int, how eff
 	if err != nil {
 		return nil, err
 	}
+	cfg.Workers = trainers
 	trainer, err := train.NewLM(cfg, text)
 	if err != nil {
 		return nil, err

@@ -90,6 +90,7 @@ func (t *task) run(ctx context.Context, cfg train.Config, size taskSize, key str
 	if err != nil {
 		return nil, err
 	}
+	cfg.Workers = trainers
 	trainer, err := train.NewLM(cfg, text)
 	if err != nil {
 		return nil, err

@@ -94,6 +94,7 @@ func newVisionModel(ctx context.Context, cfg train.Config, judged int, how effor
 // visionModelOf trains a classifier of images, which have a name for the checkpoint.
 func visionModelOf(ctx context.Context, cfg train.Config, images *train.Images, name string, judged int,
 	how effort) (*visionTrained, error) {
+	cfg.Workers = trainers
 	trainer, err := train.NewViT(cfg, images)
 	if err != nil {
 		return nil, err

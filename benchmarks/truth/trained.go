@@ -49,6 +49,9 @@ const (
 	pruned         = .5 // share of the weights, smallest magnitudes first
 )
 
+// trainers are the goroutines of a training that is not timed. The model does not depend on their number.
+const trainers = 2
+
 // closing says whether a training ends with few blocks, which it learns to do
 // with.
 func closing(r train.Regulariser) bool { return r == train.L1 || r == train.Window }
