@@ -62,13 +62,7 @@ func (n *network) headBack(b int, s *cloudScratch) {
 		off := p.sums[b][0][j] + rows*(float64(p.center[j])-float64(p.batch[j]))
 		s.dRow[j] = float32(float64(p.a[j])*p.back[b][0][j] + float64(p.b[j])*off + rows*float64(p.c[j]))
 	}
-	clear(s.dPeak)
-	for j, d := range s.dRow {
-		w := n.weights[3][j*2*net.Global+net.Global : (j+1)*2*net.Global]
-		for k := range s.dPeak {
-			s.dPeak[k] += float32(d * w[k])
-		}
-	}
+	globalBack(s.dPeak, s.dRow, n.weights[3])
 	under.startBack(b)
 	part := mat.Of(net.Head, net.Global, s.parts[3])
 	clear(s.parts[3])
@@ -86,6 +80,25 @@ func (n *network) headBack(b int, s *cloudScratch) {
 		}
 		under.addBack(b, s, below, h, rowsOf(n.z[2], net.Global, lo, hi), under.batch)
 	})
+}
+
+// globalBack sets dPeak to the gradient of the global feature, for gradients dRow of the head's
+// outputs. Outputs are added in their order, four in one pass; net.Head is a multiple of four.
+func globalBack(dPeak, dRow, weights []float32) {
+	const g = net.Global
+	clear(dPeak)
+	for j := 0; j < len(dRow); j += 4 {
+		rows := weights[j*2*g : (j+4)*2*g]
+		w0, w1, w2, w3 := rows[g:2*g], rows[3*g:4*g], rows[5*g:6*g], rows[7*g:8*g]
+		d0, d1, d2, d3 := dRow[j], dRow[j+1], dRow[j+2], dRow[j+3]
+		for k, v := range dPeak[:g] {
+			v += float32(d0 * w0[k])
+			v += float32(d1 * w1[k])
+			v += float32(d2 * w2[k])
+			v += float32(d3 * w3[k])
+			dPeak[k] = v
+		}
+	}
 }
 
 // localBack goes through local layer l of cloud b.
@@ -145,33 +158,55 @@ func (p *norm) settleBack(ends []int) {
 	}
 }
 
+// sumTile is the number of weights whose gradients are summed at once: they stay in the
+// first-level cache while the clouds' parts go by.
+const sumTile = 1 << 12
+
 // sumParts adds the clouds' parts of the weights' gradients, in their order.
 func (n *network) sumParts() {
-	for l := range n.gWeights {
-		clear(n.gWeights[l])
+	for l := range 3 {
+		mat.Tiles(len(n.gWeights[l]), sumTile, n.workers, func(lo, hi int) {
+			to := n.gWeights[l][lo:hi]
+			clear(to)
+			for b := range n.ends {
+				add(to, n.pool[b].parts[l][lo:hi])
+			}
+		})
 	}
+	mat.Tiles(net.Head, sumTile/(2*net.Global), n.workers, n.sumHead)
 	clear(n.gLast)
 	clear(n.gBias)
 	keep := float32(1 - n.dropout)
 	for b := range n.ends {
-		s := &n.pool[b]
-		for l := range 3 {
-			for i, v := range s.parts[l] {
-				n.gWeights[l][i] += v
-			}
-		}
-		for j, d := range s.dRow {
-			row := n.gWeights[3][j*2*net.Global : (j+1)*2*net.Global]
-			for k, v := range s.parts[3][j*net.Global : (j+1)*net.Global] {
-				row[k] += v
-				row[net.Global+k] += float32(d * s.peak[k])
-			}
-		}
-		for i, v := range s.gLast {
+		for i, v := range n.pool[b].gLast {
 			n.gLast[i] += v / keep
 		}
-		for i, v := range s.gBias {
-			n.gBias[i] += v
+		add(n.gBias, n.pool[b].gBias)
+	}
+}
+
+// sumHead adds the clouds' parts for outputs lo to hi-1 of the head, on its local and its
+// global features.
+func (n *network) sumHead(lo, hi int) {
+	const g = net.Global
+	for j := lo; j < hi; j++ {
+		row := n.gWeights[3][j*2*g : (j+1)*2*g]
+		clear(row)
+		for b := range n.ends {
+			s := &n.pool[b]
+			add(row[:g], s.parts[3][j*g:(j+1)*g])
+			d, global := s.dRow[j], row[g:]
+			for k, v := range s.peak[:g] {
+				global[k] += float32(d * v)
+			}
 		}
+	}
+}
+
+// add adds from to to.
+func add(to, from []float32) {
+	to = to[:len(from)]
+	for i, v := range from {
+		to[i] += v
 	}
 }

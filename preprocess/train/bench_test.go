@@ -33,6 +33,19 @@ func BenchmarkStep(b *testing.B) {
 	}
 }
 
+// A step of the paper's protocol in the experiments: 32 clouds of 64 points.
+func BenchmarkStepOfSmallClouds(b *testing.B) {
+	t, p := midway(b, Config{Mode: models.Perturb, Ops: []entropy.Problem{entropy.Hull2D}, Regulariser: HDiff,
+		Anchors: 16, Steps: 1 << 20, Every: 1 << 20, Workers: 2, Batch: 32, Points: 64, Sigma: 0.1, Lambda: 0.1}, 2)
+	for b.Loop() {
+		t.batch()
+		t.net.forward()
+		t.losses(p)
+		t.net.backward()
+		t.update(p, lengthOf(t.net.grads))
+	}
+}
+
 func BenchmarkStepParts(b *testing.B) {
 	for _, workers := range []int{1, 2} {
 		t, p := midway(b, Config{Mode: models.Perturb, Ops: []entropy.Problem{entropy.Hull2D}, Steps: 1 << 20,

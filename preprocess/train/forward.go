@@ -72,17 +72,33 @@ func (n *network) headOf(b int, s *cloudScratch) {
 		p.addMoments(b, s, z)
 	})
 	rows := float64(n.ends[b] - n.begin(b))
+	clear(s.offset)
+	if rows > 0 {
+		globalPart(s.offset, n.weights[3], s.peak)
+	}
 	for j := range s.offset {
-		s.offset[j] = 0
-		w := n.weights[3][j*2*net.Global+net.Global : (j+1)*2*net.Global]
-		for k, g := range s.peak {
-			if rows > 0 {
-				s.offset[j] += float32(w[k] * g)
-			}
-		}
 		o := float64(s.offset[j])
 		p.sums[b][1][j] += 2*o*p.sums[b][0][j] + rows*o*o
 		p.sums[b][0][j] += rows * o
+	}
+}
+
+// globalPart sets offset to the product of the head's weights with the global feature. Each sum
+// is taken in the order of the features; four outputs at once do not wait for one another. net.Head
+// is a multiple of four.
+func globalPart(offset, weights, peak []float32) {
+	const g = net.Global
+	for j := 0; j < len(offset); j += 4 {
+		rows := weights[j*2*g : (j+4)*2*g]
+		w0, w1, w2, w3 := rows[g:2*g], rows[3*g:4*g], rows[5*g:6*g], rows[7*g:8*g]
+		var s0, s1, s2, s3 float32
+		for k, p := range peak[:g] {
+			s0 += float32(w0[k] * p)
+			s1 += float32(w1[k] * p)
+			s2 += float32(w2[k] * p)
+			s3 += float32(w3[k] * p)
+		}
+		offset[j], offset[j+1], offset[j+2], offset[j+3] = s0, s1, s2, s3
 	}
 }
 
