@@ -15,7 +15,7 @@ func againstPage(seeds []uint64, name string, fresh, old run) string {
 	fmt.Fprintf(&b, "# Seeds %s beside the records of `%s`\n\n`go run ./benchmarks/truth --seeds %s` runs "+
 		"these seeds and writes this page. A figure disagrees where its difference is outside its own 95 %% "+
 		"interval after Holm's correction over all compared figures; a figure without an interval in one of the "+
-		"two runs is not compared. Times are ratios on one machine; another CPU has other ratios.\n\n%s",
+		"two runs is not compared. A figure of time holds for one CPU.\n\n%s",
 		listed(seeds, ", "), name, listed(seeds, ","), disagreements(fresh, old))
 	var ran []string
 	cells, sum := 0, time.Duration(0)

@@ -21,11 +21,7 @@ func BenchmarkStep(b *testing.B) {
 				t, p := midway(b, Config{Mode: models.Perturb, Ops: []entropy.Problem{c.op}, Regulariser: c.r,
 					Steps: 1 << 20, Every: 1 << 20, Workers: workers}, c.dims)
 				for b.Loop() {
-					t.batch()
-					t.net.forward()
-					t.losses(p)
-					t.net.backward()
-					t.update(p, lengthOf(t.net.grads))
+					t.parts(p)
 				}
 				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/1e6, "ms/step")
 			})
@@ -38,12 +34,17 @@ func BenchmarkStepOfSmallClouds(b *testing.B) {
 	t, p := midway(b, Config{Mode: models.Perturb, Ops: []entropy.Problem{entropy.Hull2D}, Regulariser: HDiff,
 		Anchors: 16, Steps: 1 << 20, Every: 1 << 20, Workers: 2, Batch: 32, Points: 64, Sigma: 0.1, Lambda: 0.1}, 2)
 	for b.Loop() {
-		t.batch()
-		t.net.forward()
-		t.losses(p)
-		t.net.backward()
-		t.update(p, lengthOf(t.net.grads))
+		t.parts(p)
 	}
+}
+
+// parts takes a step without record and judgement.
+func (t *Trainer) parts(p plan) {
+	t.batch()
+	t.net.forward()
+	t.losses(p)
+	t.net.backward()
+	t.update(p, lengthOf(t.net.grads))
 }
 
 func BenchmarkStepParts(b *testing.B) {
