@@ -23,7 +23,7 @@ var descentMeasures = []string{measureBall, measureHalf, measureBoxes, measureF}
 func rangeCells(how effort) (cells []cell) {
 	n, steps, of := 1000, 150, seeds
 	if how == quick {
-		n, steps, of = 60, 5, fewSeeds()
+		n, steps, of = 30, 3, fewSeeds()
 	}
 	for _, f := range descentFamilies {
 		for _, measure := range append(descentMeasures, measureJitter) {

@@ -48,7 +48,7 @@ func significanceCells(how effort) (cells []cell) {
 	n, steps, rounds := 1000, 150, 4000
 	families := []string{"uniform", "parabola", "ring", "circle"}
 	if how == quick {
-		n, steps, rounds, families = 60, 5, 40, families[2:3]
+		n, steps, rounds, families = 30, 3, 10, families[2:3]
 	}
 	for _, f := range families {
 		for _, lambda := range []float64{1e-2, 1e-1} {

@@ -105,14 +105,17 @@ func OfExact(v float64) Estimate { return Estimate{Mid: v, Low: v, High: v, Unit
 // the family of each record, measure computes the statistic of the chosen records. One
 // family gives the statistic without an interval.
 func OfFamilies(family []string, seed uint64, measure func(take []int) float64) Estimate {
-	names, members := []string{}, map[string][]int{}
+	var members [][]int // of each family, in order of appearance
+	place := map[string]int{}
 	for i, f := range family {
-		if members[f] == nil {
-			names = append(names, f)
+		k, known := place[f]
+		if !known {
+			k, members = len(members), append(members, nil)
+			place[f] = k
 		}
-		members[f] = append(members[f], i)
+		members[k] = append(members[k], i)
 	}
-	if len(names) == 0 {
+	if len(members) == 0 {
 		return Estimate{}
 	}
 	all := make([]int, len(family))
@@ -120,15 +123,15 @@ func OfFamilies(family []string, seed uint64, measure func(take []int) float64) 
 		all[i] = i
 	}
 	mid := measure(all)
-	e := Estimate{Mid: mid, Low: mid, High: mid, Units: len(names), Kind: Single}
-	if len(names) == 1 || math.IsNaN(mid) {
+	e := Estimate{Mid: mid, Low: mid, High: mid, Units: len(members), Kind: Single}
+	if len(members) == 1 || math.IsNaN(mid) {
 		return e
 	}
 	r, take := rand.New(rand.NewPCG(seed, 0xb007)), make([]int, 0, 2*len(family))
 	for len(e.samples) < rounds {
 		take = take[:0]
-		for range names {
-			take = append(take, members[names[r.IntN(len(names))]]...)
+		for range members {
+			take = append(take, members[r.IntN(len(members))]...)
 		}
 		if v := measure(take); !math.IsNaN(v) {
 			e.samples = append(e.samples, v)
