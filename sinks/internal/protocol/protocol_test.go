@@ -33,8 +33,9 @@ var (
 func worlds(large bool) map[string]world {
 	if large {
 		return map[string]world{
-			"a folder":                {store: local, writers: 2, attempts: 4, logs: plain, starts: either, letters: true},
-			"a folder, three writers": {store: local, writers: 3, attempts: 3, logs: plain, starts: zero, letters: true},
+			"a folder": {store: local, writers: 2, attempts: 4, logs: plain, starts: either, letters: true},
+			"a folder, three writers": {store: local, writers: 3, attempts: 3, logs: plain, starts: zero,
+				letters: true},
 			"a folder, two partitions": {store: local, writers: 2, attempts: 4, logs: halves, starts: zero,
 				letters: true},
 			"a folder, vacuum": {store: local, writers: 2, attempts: 3, logs: plain, starts: zero, vacuum: true,
