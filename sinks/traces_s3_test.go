@@ -582,7 +582,7 @@ func TestTheCodeRunsThePathsOfTheModelOfABucket(t *testing.T) {
 	sizes := []struct {
 		records, attempts, faults, stride int
 		meddling                          bool
-	}{{1, 2, 1, 2500, false}, {2, 2, 1, 25000, false}, {1, 2, 0, 400, true}}
+	}{{1, 2, 1, 5000, false}, {2, 2, 1, 50_000, false}, {1, 2, 0, 800, true}}
 	if os.Getenv("ENTROPIPE_LONG") != "" {
 		sizes[0].stride, sizes[1].stride, sizes[2].stride = 60, 600, 8
 	}

@@ -124,7 +124,7 @@ func outputs(c geom.Cloud[float64], p Problem) []int32 {
 // from the definition: all partitions of few points.
 func TestBracketsHoldTheLeastPartition(t *testing.T) {
 	r := rand.New(rand.NewPCG(seed, 3))
-	for round := range 400 {
+	for round := range 200 {
 		c := small(r)
 		if wrong := wrongBracket(c, 1+r.IntN(8)); wrong != "" {
 			t.Fatalf("seed %d, round %d: %s: %+v", seed, round, wrong, c)
@@ -242,8 +242,8 @@ func groups(t *optimal.Trace) []int32 {
 func TestBracketsAgree(t *testing.T) {
 	var f Family
 	var g Cover
-	const eps = 1e-9
-	for _, named := range slices.Concat(geomtest.Clouds2D[float64](300, seed), geomtest.Clouds3D[float64](300, seed)) {
+	const n, eps = 120, 1e-9
+	for _, named := range slices.Concat(geomtest.Clouds2D[float64](n, seed), geomtest.Clouds3D[float64](n, seed)) {
 		c := named.Cloud
 		for _, p := range problems {
 			if p.dims() == 3 && c.Z == nil {
@@ -252,7 +252,7 @@ func TestBracketsAgree(t *testing.T) {
 			out := outputs(c, p)
 			truth := GroundTruth(c, out, p)
 			if truth.Lower > truth.Upper || truth.Lower > truth.Estimate+eps || truth.Estimate < 0 ||
-				truth.Upper > 2*math.Log(300)+eps {
+				truth.Upper > 2*math.Log(n)+eps {
 				t.Errorf("%s, %v: %+v", named.Name, p, truth)
 			}
 			if p == Hull2D {

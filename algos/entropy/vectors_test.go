@@ -166,7 +166,7 @@ func TestSurrogateAgreesWithPython(t *testing.T) {
 			}
 			s := Surrogate[float64]{Problem: p, Tau: row.Tau, Box: UnitBox}
 			near(t, "F", i, s.Value(c, row.Witnesses), row.F)
-			s.Steps = 20000
+			s.Steps = 5000
 			s.Gradient(grad, c, row.Witnesses)
 			for _, slope := range row.Slopes {
 				if got := *axes(grad, slope.Point)[slope.Axis]; math.Abs(got-slope.Slope) > 1e-6 {

@@ -80,6 +80,12 @@ func inCircleBig(ax, ay, bx, by, cx, cy, dx, dy float64) int {
 // integers returns the values times a common power of two that makes all of them whole.
 // The factor does not change the sign of a homogeneous polynomial.
 func integers(values ...float64) []*big.Int {
+	whole, _ := scaled(values)
+	return whole
+}
+
+// scaled returns integers m and an exponent e: the values are m·2^e.
+func scaled(values []float64) (whole []*big.Int, exp int) {
 	low := math.MaxInt
 	for _, v := range values {
 		if v != 0 {
@@ -87,15 +93,19 @@ func integers(values ...float64) []*big.Int {
 			low = min(low, e)
 		}
 	}
-	out := make([]*big.Int, len(values))
+	if low == math.MaxInt {
+		low = 53 // zeros alone
+	}
+	memory := make([]big.Int, len(values))
+	whole = make([]*big.Int, len(values))
 	for i, v := range values {
 		m, e := math.Frexp(v)
-		out[i] = big.NewInt(int64(math.Ldexp(m, 53)))
+		whole[i] = memory[i].SetInt64(int64(math.Ldexp(m, 53)))
 		if v != 0 {
-			out[i].Lsh(out[i], uint(e-low))
+			whole[i].Lsh(whole[i], uint(e-low))
 		}
 	}
-	return out
+	return whole, low - 53
 }
 
 func sub(a, b *big.Int) *big.Int { return new(big.Int).Sub(a, b) }

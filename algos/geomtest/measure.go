@@ -15,33 +15,34 @@ const rootBits = 256
 // idx names its vertices, points of c, counter-clockwise. It ignores z.
 func MeasureExact[T geom.Float](c geom.Cloud[T], idx []int32) (area *big.Rat, perimeter *big.Float) {
 	c.Z = nil
-	twice, perimeter := new(big.Rat), new(big.Float).SetPrec(rootBits)
-	for k, i := range idx {
-		p, q := rational(c, i), rational(c, idx[(k+1)%len(idx)])
-		twice.Add(twice, times(p[0], q[1]))
-		twice.Sub(twice, times(p[1], q[0]))
-		edge := minus(q, p)
-		perimeter.Add(perimeter, length(edge))
+	points, exp := scaledPoints(c, idx)
+	twice, perimeter := new(big.Int), new(big.Float).SetPrec(rootBits)
+	for k, p := range points {
+		q := points[(k+1)%len(points)]
+		twice.Add(twice, mul(p[0], q[1]))
+		twice.Sub(twice, mul(p[1], q[0]))
+		perimeter.Add(perimeter, length(minus(q, p)))
 	}
-	return twice.Quo(twice, big.NewRat(2, 1)), perimeter
+	return timesPower(big.NewRat(1, 2), twice, 2*exp), perimeter.SetMantExp(perimeter, exp)
 }
 
 // MeasureExact3 returns the area of a closed surface to 256 bits, and the volume inside as
 // a rational. faces names the corners of its triangles, three indices of c each.
 func MeasureExact3[T geom.Float](c geom.Cloud[T], faces []int32) (area *big.Float, volume *big.Rat) {
-	area, volume = new(big.Float).SetPrec(rootBits), new(big.Rat)
-	for ; len(faces) > 0; faces = faces[3:] {
-		p, q, r := rational(c, faces[0]), rational(c, faces[1]), rational(c, faces[2])
-		u, v := minus(q, p), minus(r, p)
-		var normal [3]*big.Rat
+	points, exp := scaledPoints(c, faces)
+	area, sum := new(big.Float).SetPrec(rootBits), new(big.Int)
+	for ; len(points) > 0; points = points[3:] {
+		p := points[0]
+		u, v := minus(points[1], p), minus(points[2], p)
+		var normal [3]*big.Int
 		for d := range normal {
 			i, j := (d+1)%3, (d+2)%3
-			normal[d] = new(big.Rat).Sub(times(u[i], v[j]), times(u[j], v[i]))
-			volume.Add(volume, times(normal[d], p[d]))
+			normal[d] = sub(mul(u[i], v[j]), mul(u[j], v[i]))
+			sum.Add(sum, mul(normal[d], p[d]))
 		}
 		area.Add(area, length(normal))
 	}
-	return area.Quo(area, big.NewFloat(2)), volume.Quo(volume, big.NewRat(6, 1))
+	return area.SetMantExp(area, 2*exp-1), timesPower(big.NewRat(1, 6), sum, 3*exp)
 }
 
 // Ulps returns |got - exact| in units in the last place; exact is a *big.Rat or a
@@ -78,30 +79,48 @@ func Ulps(got float64, exact any) float64 {
 	return math.Abs(ulps)
 }
 
-// rational returns a point, with z 0 where c has none.
-func rational[T geom.Float](c geom.Cloud[T], i int32) (p [3]*big.Rat) {
-	for d, axis := range [3][]T{c.X, c.Y, c.Z} {
-		if p[d] = new(big.Rat); axis != nil {
-			p[d].SetFloat64(float64(axis[i]))
+// scaledPoints returns the points that idx names as integers times 2^exp, with z 0 where c
+// has none. Integers have no common divisors to look for, as rationals have.
+func scaledPoints[T geom.Float](c geom.Cloud[T], idx []int32) (points [][3]*big.Int, exp int) {
+	values := make([]float64, 0, 3*len(idx))
+	for _, i := range idx {
+		for _, axis := range [3][]T{c.X, c.Y, c.Z} {
+			v := 0.0
+			if axis != nil {
+				v = float64(axis[i])
+			}
+			values = append(values, v)
 		}
 	}
-	return p
+	whole, exp := scaled(values)
+	for k := range idx {
+		points = append(points, [3]*big.Int(whole[3*k:]))
+	}
+	return points, exp
 }
 
-func times(a, b *big.Rat) *big.Rat { return new(big.Rat).Mul(a, b) }
+// timesPower returns r·m·2^exp.
+func timesPower(r *big.Rat, m *big.Int, exp int) *big.Rat {
+	power := new(big.Int).Lsh(big.NewInt(1), uint(max(exp, -exp)))
+	r.Mul(r, new(big.Rat).SetInt(m))
+	if exp < 0 {
+		return r.Quo(r, new(big.Rat).SetInt(power))
+	}
+	return r.Mul(r, new(big.Rat).SetInt(power))
+}
 
-func minus(p, q [3]*big.Rat) (v [3]*big.Rat) {
+func minus(p, q [3]*big.Int) (v [3]*big.Int) {
 	for d := range v {
-		v[d] = new(big.Rat).Sub(p[d], q[d])
+		v[d] = sub(p[d], q[d])
 	}
 	return v
 }
 
-func length(v [3]*big.Rat) *big.Float {
-	square := new(big.Rat)
+func length(v [3]*big.Int) *big.Float {
+	square := new(big.Int)
 	for _, c := range v {
-		square.Add(square, times(c, c))
+		square.Add(square, mul(c, c))
 	}
-	f := new(big.Float).SetPrec(rootBits).SetRat(square)
+	f := new(big.Float).SetPrec(rootBits).SetInt(square)
 	return f.Sqrt(f)
 }

@@ -173,10 +173,7 @@ func TestPublishedCloud(t *testing.T) {
 // At every level, every distribution has the same hull, on both sides of every
 // threshold.
 func TestHullAtEveryLevel(t *testing.T) {
-	for _, l := range []kernel.Level{kernel.Portable, kernel.AVX2, kernel.AVX512} {
-		restore := kernel.Limit(l)
-		testDistributions[float32](t)
-		testDistributions[float64](t)
-		restore()
-	}
+	levels := []kernel.Level{kernel.Portable, kernel.AVX2, kernel.AVX512}
+	testDistributions[float32](t, levels...)
+	testDistributions[float64](t, levels...)
 }

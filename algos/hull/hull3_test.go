@@ -150,7 +150,7 @@ func TestHull3DOfEveryDistribution(t *testing.T) {
 
 func testHull3Distributions[T geom.Float](t *testing.T) {
 	var h Hull3D[T] // one for all: scratch must not leak from call to call
-	for _, n := range []int{0, 1, 2, 3, 4, 50, shorter(400, 100)} {
+	for _, n := range []int{0, 1, 2, 3, 4, 50, shorter(200, 100)} {
 		for _, g := range spaces[T]() {
 			c := g.Make(n, seed)
 			if err := checkHull3(&h, c); err != nil {
@@ -189,16 +189,16 @@ func TestHull3DIsAFunctionOfTheSet(t *testing.T) {
 
 func testHull3Function[T geom.Float](t *testing.T) {
 	for _, g := range spaces[T]() {
-		n := sieveFrom
+		n, workers := sieveFrom, []int{100} // too few points to share
 		if g.Name == "ball" || g.Name == "lidar" || g.Name == "faces" {
-			n = shorter(2*lane3From+11, 5000)
+			n, workers = shorter(2*lane3From+11, 5000), []int{1, 2, 100}
 		}
 		c := g.Make(n, seed)
 		var h Hull3D[T]
 		v, f, dim := h.Append(nil, nil, c)
 		shuffled, perm := geomtest.Permuted(c, seed)
 		for _, level := range []kernel.Level{kernel.Portable, kernel.AVX2, kernel.AVX512} {
-			for _, h.Workers = range []int{1, 2, 100} {
+			for _, h.Workers = range workers {
 				restore := kernel.Limit(level)
 				w, e, again := h.Append(nil, nil, c)
 				restore()

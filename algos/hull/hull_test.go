@@ -32,11 +32,20 @@ func difference(got, want []int32) string {
 	return cmp.Diff(want[:min(len(want), 50)], got[:min(len(got), 50)])
 }
 
-func testDistributions[T geom.Float](t *testing.T) {
+func testDistributions[T geom.Float](t *testing.T, levels ...kernel.Level) {
 	var h Hull2D[T] // one for all: scratch must not leak from call to call
 	for _, n := range []int{0, 1, 2, 3, 50, filterFrom, sampleRate*sampleLeast + 7, 10000} {
 		for _, c := range geomtest.Clouds2D[T](n, seed) {
-			wantHull(t, &h, c.Name, c.Cloud)
+			want := geomtest.Hull2D(c.Cloud) // exact, and slower than all levels
+			for _, l := range levels {
+				restore := kernel.Limit(l)
+				got := h.Append(nil, c.Cloud)
+				restore()
+				if !slices.Equal(got, want) {
+					t.Errorf("%s[%T], %v, %d points, seed %d: %d vertices, want %d; first difference %s", c.Name, T(0),
+						l, n, seed, len(got), len(want), difference(got, want))
+				}
+			}
 		}
 	}
 }

@@ -202,7 +202,7 @@ func nearFlat(r *rand.Rand, n int) (line, plane geom.Cloud[float64]) {
 // rounding errors of coordinates, some 2^-50 of those of their box.
 func TestMeasureOfNearFlatHulls(t *testing.T) {
 	var plane, space, narrow counts
-	for round := range shorter(2000, 400) {
+	for round := range shorter(1000, 400) {
 		r := rand.New(rand.NewPCG(seed, uint64(round)))
 		l, p := nearFlat(r, 4+r.IntN(12))
 		if err := checkPlane(l, &plane); err != nil {

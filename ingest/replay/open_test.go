@@ -290,6 +290,9 @@ func TestResumeAfterEveryChunk(t *testing.T) {
 			t.Fatalf("%d frames in %d records", st.Frames, total)
 		}
 		for n := range total {
+			if os.Getenv(longTests) == "" && n%3 != int(key)%3 {
+				continue // each place is one of some key
+			}
 			topic := fmt.Sprintf("cut%d.%d", key, n)
 			cutAt(t, b.Addr(), p.Topic, topic, 2, total, n)
 			before, cut := wholeFrames(t, b.Addr(), topic, 2, n)

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -17,7 +18,12 @@ import (
 	"entropipe/ops/leaktest"
 )
 
-func TestMain(m *testing.M) { leaktest.Main(m) }
+func TestMain(m *testing.M) {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(400) // heaps are small, and collections would take a third of the time
+	}
+	leaktest.Main(m)
+}
 
 // all reads a source to its end, copying what it yields.
 func all(t *testing.T, s Source) []Item {

@@ -38,7 +38,7 @@ func TestWaymoReadsWithin300MB(t *testing.T) {
 	s.Noisy = true
 	lidar := writeSegment(t, t.TempDir(), s, waymotest.Files{Frames: frames, Shuffle: true, Codec: &parquet.Zstd})
 	child := exec.Command(os.Args[0], "-test.run=^TestWaymoReadsWithin300MB$", "-test.v")
-	child.Env = append(os.Environ(), residentVariable+"="+lidar)
+	child.Env = append(os.Environ(), residentVariable+"="+lidar, "GOGC=100")
 	said, err := child.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, said)

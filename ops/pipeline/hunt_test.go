@@ -14,8 +14,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"entropipe/schemas"
 )
 
@@ -226,7 +224,7 @@ func TestManySensorsInLittleMemory(t *testing.T) {
 					}
 					all.Wait()
 					for i, h := range herds {
-						if d := cmp.Diff(h.want, chunkRows(t, out[i], h.next)); d != "" || h.sent != h.frames {
+						if d := differ(h.want, chunkRows(t, out[i], h.next)); d != "" || h.sent != h.frames {
 							t.Errorf("partition %d, %d frames: -want +got\n%s", i, h.sent, d)
 						}
 					}
@@ -276,7 +274,7 @@ func TestOpenFramesStarveNobody(t *testing.T) {
 		if endless.sent == endless.frames {
 			t.Errorf("the other partition was not read before this one had no more")
 		}
-		if d := cmp.Diff(other.want, chunkRows(t, out[1], other.next)); d != "" {
+		if d := differ(other.want, chunkRows(t, out[1], other.next)); d != "" {
 			t.Errorf("-want +got\n%s", d)
 		}
 		p.Close()

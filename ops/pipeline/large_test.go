@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"entropipe/ops/metrics"
@@ -94,7 +93,7 @@ func TestLargeMessagesAreReadInParts(t *testing.T) {
 				out := process(t, cfg, m)
 				want.Results, want.Rejects = append(want.Results, out.Results...), append(want.Rejects, out.Rejects...)
 			}
-			if d := cmp.Diff(want, Outcome{b.Results, b.Rejects}); d != "" {
+			if d := differ(want, Outcome{b.Results, b.Rejects}); d != "" {
 				t.Fatalf("%d workers, batch [%d, %d): %s", workers, b.Start, b.End, d)
 			}
 			if id := l.messages[b.End-1].ID(); *b.Last != id {
@@ -238,11 +237,11 @@ func (o *heapOutput) Commit(ctx context.Context, b *schemas.Batch) (schemas.Comm
 	return o.memoryOutput.Commit(ctx, b)
 }
 
-// The rows of a message of 50,000 sequences take some 60 MB. With 16 MiB of
+// The rows of a message of 30,000 sequences take some 36 MB. With 16 MiB of
 // memory no more than that is ever held of it, decoding included. So too where
 // each sequence is refused.
 func TestHeapOfALargeMessageIsBounded(t *testing.T) {
-	const n, memory = 50_000, 16 << 20
+	const n, memory = 30_000, 16 << 20
 	for _, bad := range []int32{0, 999} {
 		rows := make([][]int32, n)
 		for i := range rows {

@@ -13,7 +13,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"entropipe/schemas"
@@ -198,7 +197,7 @@ func TestEveryMessageIsKept(t *testing.T) {
 			for _, o := range out.kept {
 				got = append(got, unpack(t, o))
 			}
-			if d := cmp.Diff(want, got, cmpopts.EquateEmpty()); d != "" {
+			if d := differEach(want, got, cmpopts.EquateEmpty()); d != "" {
 				t.Errorf("seed %d: -want +got\n%s", seed, d)
 			}
 			for i := range got { // EquateEmpty takes a tombstone for an empty value

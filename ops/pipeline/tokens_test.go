@@ -228,7 +228,7 @@ func TestRowsDoNotDependOnCompany(t *testing.T) {
 			cfg := tokenConfig(m, task)
 			cfg.Budget = rapid.IntRange(1, 300).Draw(rt, "budget")
 			cfg.Threads = rapid.IntRange(1, 2).Draw(rt, "threads")
-			if d := cmp.Diff(want, NewTokens(cfg).Process(msgs)); d != "" {
+			if d := differ(want, NewTokens(cfg).Process(msgs)); d != "" {
 				rt.Fatal(d)
 			}
 		})
@@ -359,7 +359,7 @@ func TestTruncation(t *testing.T) {
 			t.Errorf("%s: truncated %v and %v, %d tokens", task, a.Truncated, b.Truncated, a.NTokens)
 		}
 		a.ID, a.Truncated = b.ID, false
-		if d := cmp.Diff(b, a); d != "" {
+		if d := differ(b, a); d != "" {
 			t.Errorf("%s: %s", task, d)
 		}
 	}

@@ -32,8 +32,13 @@ func geoPackageOf(t *testing.T, e *exported, layers []string) string {
 	return path
 }
 
+// queryer is a database or a transaction.
+type queryer interface {
+	Query(query string, args ...any) (*sql.Rows, error)
+}
+
 // rowsOf calls use with every row of a query.
-func rowsOf(t *testing.T, db *sql.DB, query string, use func(v []any)) {
+func rowsOf(t *testing.T, db queryer, query string, use func(v []any)) {
 	t.Helper()
 	rows, err := db.Query(query)
 	if err != nil {

@@ -40,7 +40,7 @@ func TestHints(t *testing.T) {
 	}
 	p := record.ManifestFolder(record.TopicPartition{Topic: sinktest.LogTopic})
 	there := 0
-	for _, manifests := range []int{0, 1, 1000, 1001, 3000} {
+	for _, manifests := range []int{0, 1, 1000, 1001, 2001} {
 		chain(t, s, there, manifests)
 		there = manifests
 		newest := int64(manifests-1) * span
@@ -56,7 +56,7 @@ func TestHints(t *testing.T) {
 			{name: "between two", hint: newest - span - 3, right: true},
 			{name: "990 before", hint: newest - 990*span, right: true},
 			{name: "1,000 before", hint: newest - 1000*span},
-			{name: "2,500 before", hint: newest - 2500*span},
+			{name: "1,500 before", hint: newest - 1500*span},
 			{name: "one ahead", hint: newest + 1},
 			{name: "the end", hint: newest + span},
 			{name: "far ahead", hint: math.MaxInt64},

@@ -3,6 +3,7 @@ package s3_test
 import (
 	"flag"
 	"os"
+	"runtime/debug"
 	"testing"
 )
 
@@ -12,5 +13,6 @@ func TestMain(m *testing.M) {
 	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
 		flag.Set("test.parallel", "8")
 	}
+	debug.SetGCPercent(400) // heaps are small, and collections would take a third of the time
 	os.Exit(m.Run())
 }

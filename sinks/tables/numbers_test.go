@@ -161,6 +161,9 @@ func (f *aloneFrame) add(w *tableWriter) {
 // values returns the frame's values of each column, with their levels.
 func (f *aloneFrame) values() [8][]parquet.Value {
 	var all [8][]parquet.Value
+	for column := range all {
+		all[column] = make([]parquet.Value, 0, f.n)
+	}
 	for i := range f.n {
 		put := func(column, level int, v parquet.Value) {
 			all[column] = append(all[column], v.Level(0, level, column))
@@ -238,7 +241,7 @@ func TestNumbersAloneAreWrittenAsByTheLibrary(t *testing.T) {
 	}
 	w.limit.bytes = math.MaxInt64
 	rapid.Check(t, func(t *rapid.T) {
-		frames := rapid.SliceOfN(rapid.Custom(drawFrame), 1, 6).Draw(t, "frames")
+		frames := rapid.SliceOfN(rapid.Custom(drawFrame), 1, 4).Draw(t, "frames")
 		a, b := ours(t, w, frames), theirs(t, frames)
 		if err := compareFiles(a, b); err != nil {
 			t.Fatal(err)
@@ -296,6 +299,9 @@ func compareChunks(mine, other *parquet.File, g, c int) error {
 		return fmt.Errorf("%d values, want %d", len(have), len(want))
 	}
 	for i := range want {
+		if have[i] == want[i] {
+			continue // to the bit; Bytes takes memory
+		}
 		if have[i].DefinitionLevel() != want[i].DefinitionLevel() || !bytes.Equal(have[i].Bytes(), want[i].Bytes()) {
 			return fmt.Errorf("row %d is %+v, want %+v", i, have[i], want[i])
 		}

@@ -33,6 +33,13 @@ var (
 func worlds(large bool) map[string]world {
 	if large {
 		return map[string]world{
+			"a folder": {store: local, writers: 2, attempts: 4, logs: plain, starts: either, letters: true},
+			"a folder, three writers": {store: local, writers: 3, attempts: 3, logs: plain, starts: zero,
+				letters: true},
+			"a folder, two partitions": {store: local, writers: 2, attempts: 4, logs: halves, starts: zero,
+				letters: true},
+			"a folder, vacuum": {store: local, writers: 2, attempts: 3, logs: plain, starts: zero, vacuum: true,
+				reader: true},
 			"a folder, chunks, a frame given up": {store: local, writers: 2, attempts: 4, logs: broken, starts: zero,
 				letters: true},
 			"S3":                {store: s3, writers: 2, attempts: 3, logs: plain, starts: either, letters: true},
@@ -41,13 +48,13 @@ func worlds(large bool) map[string]world {
 		}
 	}
 	return map[string]world{
-		"a folder":                 {store: local, writers: 2, attempts: 4, logs: plain, starts: either, letters: true},
-		"a folder, three writers":  {store: local, writers: 3, attempts: 3, logs: plain, starts: zero, letters: true},
-		"a folder, two partitions": {store: local, writers: 2, attempts: 4, logs: halves, starts: zero, letters: true},
-		"a folder, vacuum": {store: local, writers: 2, attempts: 3, logs: plain, starts: zero, vacuum: true,
+		"a folder":                 {store: local, writers: 2, attempts: 3, logs: plain, starts: either, letters: true},
+		"a folder, three writers":  {store: local, writers: 3, attempts: 3, logs: two, starts: zero, letters: true},
+		"a folder, two partitions": {store: local, writers: 2, attempts: 3, logs: halves, starts: zero, letters: true},
+		"a folder, vacuum": {store: local, writers: 2, attempts: 3, logs: two, starts: zero, vacuum: true,
 			reader: true},
 		"a folder, chunks": {store: local, writers: 2, attempts: 3, logs: chunked, starts: zero},
-		"a folder, chunks, a frame given up": {store: local, writers: 2, attempts: 3, logs: broken, starts: zero,
+		"a folder, chunks, a frame given up": {store: local, writers: 2, attempts: 2, logs: broken, starts: zero,
 			letters: true},
 		"a folder, doubled chunks": {store: local, writers: 1, attempts: 3, logs: doubled, starts: zero},
 		"S3":                       {store: s3, writers: 2, attempts: 2, logs: two, starts: either, letters: true},

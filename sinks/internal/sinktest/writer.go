@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -144,7 +145,14 @@ func Tally(t *testing.T, store sinks.Reader) map[logRow]int {
 			return err
 		}
 		defer o.Close()
-		keys, err := parquet.Read[logRow](o, o.Size())
+		f, err := parquet.OpenFile(o, o.Size())
+		if err != nil {
+			return err
+		}
+		keys := make([]logRow, f.NumRows())
+		err = errors.Join(eachNumber(f, "partition", func(i int, v int64) { keys[i].Partition = int32(v) }),
+			eachNumber(f, "offset", func(i int, v int64) { keys[i].Offset = v }),
+			eachNumber(f, "index", func(i int, v int64) { keys[i].Index = int32(v) }))
 		for _, k := range keys {
 			rows[k]++
 		}
@@ -154,6 +162,45 @@ func Tally(t *testing.T, store sinks.Reader) map[logRow]int {
 		t.Fatalf("tally: %v", err)
 	}
 	return rows
+}
+
+// eachNumber calls do with the numbers of a column, row by row. A file may lack the column.
+// It takes a fraction of the time of parquet.Read, which makes values for what is absent.
+func eachNumber(f *parquet.File, column string, do func(row int, v int64)) error {
+	leaf, has := f.Schema().Lookup(column)
+	if !has {
+		return nil
+	}
+	row, values := 0, make([]parquet.Value, 64)
+	for _, group := range f.RowGroups() {
+		pages := group.ColumnChunks()[leaf.ColumnIndex].Pages()
+		defer pages.Close()
+		for {
+			page, err := pages.ReadPage()
+			if err == io.EOF {
+				break
+			}
+			if err != nil {
+				return err
+			}
+			for r, err := page.Values(), error(nil); err == nil; {
+				var n int
+				n, err = r.ReadValues(values)
+				for _, v := range values[:n] {
+					do(row, v.Int64())
+					row++
+				}
+				if err != nil && err != io.EOF {
+					return err
+				}
+			}
+			parquet.Release(page)
+		}
+	}
+	if row != int(f.NumRows()) {
+		return fmt.Errorf("column %s has %d values in %d rows", column, row, f.NumRows())
+	}
+	return nil
 }
 
 // ExactlyOnce says how the rows of an output differ from those of the log's

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/compress"
@@ -225,6 +226,7 @@ type table struct {
 	leaves []parquet.LeafColumn
 	group  int
 	rows   int
+	row    parquet.Row // memory for the next row
 }
 
 func newTable(open func(string) (io.WriteCloser, error), name string, o Files, group parquet.Group) (*table, error) {
@@ -253,11 +255,11 @@ func newTable(open func(string) (io.WriteCloser, error), name string, o Files, g
 }
 
 func (t *table) write(fields map[string]any) error {
-	var row parquet.Row
+	t.row = t.row[:0]
 	for i, leaf := range t.leaves {
-		row = appendValues(row, fields[t.names[i]], leaf)
+		t.row = appendValues(t.row, fields[t.names[i]], leaf)
 	}
-	if _, err := t.w.WriteRows([]parquet.Row{row}); err != nil {
+	if _, err := t.w.WriteRows([]parquet.Row{t.row}); err != nil {
 		return err
 	}
 	if t.rows++; t.group > 0 && t.rows%t.group == 0 {
@@ -301,6 +303,7 @@ func appendValues(row parquet.Row, field any, leaf parquet.LeafColumn) parquet.R
 			add(parquet.Int32Value(n), i)
 		}
 	case []float32:
+		row = slices.Grow(row, len(v))
 		for i, n := range v {
 			add(number(float64(n)), i)
 		}
