@@ -350,7 +350,7 @@ func grow(t *testing.T, out string) {
 
 func trainSittings(text string) []sitting {
 	const (
-		points = "train synthetic --kind sketch --frames 10 --points 16 --batch 1 --tolerance 1 --out m.safetensors " +
+		points = "train synthetic --kind sketch --frames 5 --points 16 --batch 1 --tolerance 1 --out m.safetensors " +
 			"--progress"
 		vit = "train-vit shapes --images 24 --side 16 --patch 8 --layers 1 --dim 16 --heads 2 --out m --progress"
 	)
@@ -364,7 +364,8 @@ func trainSittings(text string) []sitting {
 		{name: "train/failing", args: points + " --steps 10000000", prepare: aFile("m.safetensors.checkpoint/file"),
 			status: 1,
 			rows:   []string{`^steps ░+ 100/10000000 `, `^entropipe: .*m\.safetensors\.checkpoint`}},
-		{name: "train/short", args: points + " --steps 3000 --sigma 1e-9",
+		{name: "train/short", args: points +
+			" --steps 3000 --sigma 1e-9",
 			rows: []string{`^steps █+░+ 2200/3000 `,
 				`^m\.safetensors: perturb model for hull2d, step 100 of 2200 kept`}},
 		{name: "train-lm/complete", args: lm + " --steps 3",
