@@ -224,7 +224,7 @@ func sittings(t *testing.T, brokers string) []sitting {
 		{name: "demo/interrupted", args: "demo --frames 100000 --points 2000 --listen off",
 			cue:  `LiDAR frames \S+ [1-9]\d*/100000 `,
 			rows: []string{`^LiDAR frames ░+ \d+/100000 `, `LiDAR +sketches +tokens`, `^Open it:`}},
-		{name: "demo/late", args: "demo --frames 100000 --rate 100000hz --points 2000 --listen off",
+		{name: "demo/late", args: "demo --frames 100000 --rate 100000hz --points 20000 --listen off",
 			cue: `s behind real time`, rows: []string{`^LiDAR frames [█░]+ \d+/100000 .*behind real time$`,
 				`^Behind real time by \S+: `, `^Open it:`}},
 		{name: "demo/failing", args: "demo --frames 100000 --points 2000 --listen off",
@@ -364,8 +364,7 @@ func trainSittings(text string) []sitting {
 		{name: "train/failing", args: points + " --steps 10000000", prepare: aFile("m.safetensors.checkpoint/file"),
 			status: 1,
 			rows:   []string{`^steps ░+ 100/10000000 `, `^entropipe: .*m\.safetensors\.checkpoint`}},
-		{name: "train/short", args: points +
-			" --steps 3000 --sigma 1e-9",
+		{name: "train/short", args: points + " --steps 3000 --sigma 1e-9",
 			rows: []string{`^steps █+░+ 2200/3000 `,
 				`^m\.safetensors: perturb model for hull2d, step 100 of 2200 kept`}},
 		{name: "train-lm/complete", args: lm + " --steps 3",
