@@ -65,6 +65,10 @@ func TestScripts(t *testing.T) {
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("GOGC", "400") // a start allocates 4 MB: most processes are no more than that
+			return nil
+		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"broker": cmdBroker,
 			"exits":  cmdExits,

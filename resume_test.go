@@ -30,7 +30,7 @@ func recordings(t *testing.T, rng *rand.Rand) string {
 		}
 	}
 	for _, name := range []string{"first", "second"} {
-		for i := range 40 + rng.IntN(40) {
+		for i := range 20 + rng.IntN(20) {
 			var points strings.Builder
 			n := 20 + rng.IntN(100)
 			for range n {
@@ -100,11 +100,11 @@ func TestProduceIsResumedAfterKills(t *testing.T) {
 		}
 	})
 	for seed, c := range []struct{ source, more, rate string }{
-		{"files clouds", "--jobs 4", "400hz"},
-		{"files clouds", "--jobs 3 --key frame --compression zstd", "400hz"},
-		{"files clouds", "--key none --loop 2", "600hz"},
-		{"files clouds", "--loop 4 --jobs 2", "800hz"},
-		{"files clouds", "--jobs 4 --loop 20", "max"},
+		{"files clouds", "--jobs 4", "200hz"},
+		{"files clouds", "--jobs 3 --key frame --compression zstd", "200hz"},
+		{"files clouds", "--key none --loop 2", "300hz"},
+		{"files clouds", "--loop 4 --jobs 2", "400hz"},
+		{"files clouds", "--jobs 4 --loop 8", "max"},
 		{"quickdraw cow.ndjson", "--pack 7 --loop 3", "5000hz"},
 		{"quickdraw cow.ndjson", "--pack 3 --key none", "1000hz"},
 	} {

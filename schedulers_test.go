@@ -67,7 +67,7 @@ func interruptedJob(t *testing.T) bool {
 	t.Helper()
 	// Work takes much longer than a commit: a pod that has committed something is not done with
 	// the rest, which it would only commit after a signal.
-	const drives, scans, points = 18, 10, 12000
+	const drives, scans, points = 18, 8, 12000
 	spec, dir := readJob(t), t.TempDir()
 	archiveOf(t, dir, drives, scans, points)
 	out := filepath.Join(dir, "output")

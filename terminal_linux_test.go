@@ -224,7 +224,7 @@ func sittings(t *testing.T, brokers string) []sitting {
 		{name: "demo/interrupted", args: "demo --frames 100000 --points 2000 --listen off",
 			cue:  `LiDAR frames \S+ [1-9]\d*/100000 `,
 			rows: []string{`^LiDAR frames ░+ \d+/100000 `, `LiDAR +sketches +tokens`, `^Open it:`}},
-		{name: "demo/late", args: "demo --frames 100000 --rate 100000hz --points 2000 --listen off",
+		{name: "demo/late", args: "demo --frames 100000 --rate 100000hz --points 20000 --listen off",
 			cue: `s behind real time`, rows: []string{`^LiDAR frames [█░]+ \d+/100000 .*behind real time$`,
 				`^Behind real time by \S+: `, `^Open it:`}},
 		{name: "demo/failing", args: "demo --frames 100000 --points 2000 --listen off",
@@ -350,7 +350,7 @@ func grow(t *testing.T, out string) {
 
 func trainSittings(text string) []sitting {
 	const (
-		points = "train synthetic --kind sketch --frames 10 --points 16 --batch 1 --tolerance 1 --out m.safetensors " +
+		points = "train synthetic --kind sketch --frames 5 --points 16 --batch 1 --tolerance 1 --out m.safetensors " +
 			"--progress"
 		vit = "train-vit shapes --images 24 --side 16 --patch 8 --layers 1 --dim 16 --heads 2 --out m --progress"
 	)

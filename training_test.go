@@ -245,7 +245,7 @@ func TestLanguageModelTrainingResumes(t *testing.T) {
 	}
 	t.Parallel()
 	args := []string{"train-lm", "text.txt", "--layers", "1", "--dim", "32", "--heads", "2", "--context", "32",
-		"--steps", "1500", "--regulariser", "entropy", "--dtype", "f16", "--out", "m"}
+		"--steps", "700", "--regulariser", "entropy", "--dtype", "f16", "--out", "m"}
 	whole, cut := t.TempDir(), t.TempDir()
 	for _, dir := range []string{whole, cut} {
 		if err := os.WriteFile(filepath.Join(dir, "text.txt"), bytes.Repeat([]byte("ask what it was; "), 200),
@@ -425,7 +425,7 @@ func TestTrainingSurvivesKill(t *testing.T) {
 		t.Skip("takes seconds")
 	}
 	t.Parallel()
-	args := []string{"train", "synthetic", "--kind", "sketch", "--frames", "60", "--points", "64", "--batch", "3",
+	args := []string{"train", "synthetic", "--kind", "sketch", "--frames", "60", "--points", "32", "--batch", "3",
 		"--steps", "600", "--tolerance", "1", "--out", "m.safetensors"}
 	whole, cut := t.TempDir(), t.TempDir()
 	must(t, whole, args...)

@@ -61,7 +61,7 @@ type cli struct {
 	Info     info.Command         `cmd:""`
 	Export   export.Command       `cmd:""`
 	Init     initialize.Command   `cmd:""`
-	Validate validate.Command     `cmd:"" others:"yes"`
+	Validate validate.Command     `cmd:"" others:"run,backfill"`
 	Bench    bench.Command        `cmd:""`
 	Truth    truth.Command        `cmd:""`
 	Version  version.Command      `cmd:""`

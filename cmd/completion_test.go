@@ -73,12 +73,16 @@ func TestManualIsWhole(t *testing.T) {
 		}
 		return string(rune(code))
 	})
+	shown := map[string]bool{}
+	for _, m := range regexp.MustCompile(`(?m)^\.B (?:-., )?--([\w-]+)(?:=|$)`).FindAllStringSubmatch(text, -1) {
+		shown[m[1]] = true
+	}
 	for _, node := range nodes[1:] {
 		if !strings.Contains(text, `.SS "`+strings.TrimPrefix(node.FullPath(), "entropipe ")) {
 			t.Errorf("no %s", node.FullPath())
 		}
 		for _, flag := range node.Flags {
-			if !regexp.MustCompile(`(?m)^\.B (-., )?--` + flag.Name + `(=|$)`).MatchString(text) {
+			if !shown[flag.Name] {
 				t.Errorf("%s: no --%s", node.FullPath(), flag.Name)
 			}
 		}
@@ -89,10 +93,10 @@ func TestManualIsWhole(t *testing.T) {
 			}
 		}
 	}
+	opening := regexp.MustCompile(`^['.]`)
 	request := regexp.MustCompile(`^\.(\\"|TH|SH|SS|PP|TP|B|I|RI|RS|RE|nf|fi)(\s|$)`)
 	for line := range strings.Lines(source) {
-		if regexp.MustCompile(`^['.]`).MatchString(line) &&
-			!request.MatchString(line) {
+		if opening.MatchString(line) && !request.MatchString(line) {
 			t.Errorf("a line of text that roff takes for a request: %q", line)
 		}
 	}

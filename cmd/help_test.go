@@ -52,30 +52,61 @@ func described(node *kong.Node) string {
 	return b.String()
 }
 
-// A start builds one command only. What it says of it is what the whole grammar says.
+// A start builds one command only, and one source of it. What it says of them is what the
+// whole grammar says.
 func TestCommandAloneIsAsAmongAll(t *testing.T) {
 	whole, _ := grammar(t)
-	built := map[string]int{}
-	for _, command := range whole.Model.Children {
-		parser, err := config.NewParserOf([]string{command.Name, "--help"}, &cli{}, nil)
+	alone := func(args ...string) *kong.Application {
+		parser, err := config.NewParserOf(args, &cli{}, nil)
 		if err != nil {
-			t.Fatalf("%s: %v", command.Name, err)
+			t.Fatalf("%q: %v", args, err)
 		}
-		built[command.Name] = len(parser.Model.Children)
-		alone := config.CommandNamed(parser.Model.Node, command.Name)
-		if got, want := described(alone), described(command); got != want {
-			t.Errorf("%s alone:\n%s\nwant\n%s", command.Name, got, want)
+		if root := len(parser.Model.Flags); root != len(whole.Model.Flags) {
+			t.Errorf("%q: %d flags of all commands, want %d", args, root, len(whole.Model.Flags))
 		}
-		root := len(parser.Model.Flags)
-		if root != len(whole.Model.Flags) {
-			t.Errorf("%s: %d flags of all commands, want %d", command.Name, root, len(whole.Model.Flags))
+		return parser.Model
+	}
+	same := func(got, want *kong.Node) {
+		t.Helper()
+		if got, want := described(got), described(want); got != want {
+			t.Errorf("alone:\n%s\nwant\n%s", got, want)
 		}
 	}
-	for name, n := range built {
-		all := name == "validate" || name == "completion" || name == "man" // they speak of others
-		if want := map[bool]int{false: 1, true: len(whole.Model.Children)}[all]; n != want {
-			t.Errorf("%s: %d commands are built, want %d", name, n, want)
+	sources := 0
+	for _, command := range whole.Model.Children {
+		model := alone(command.Name, "--help")
+		same(config.CommandNamed(model.Node, command.Name), command)
+		want := 1
+		switch command.Name { // they speak of others
+		case "completion", "man":
+			want = len(whole.Model.Children)
+		case "validate":
+			want = 3
+			for _, of := range []string{"run", "backfill"} {
+				same(config.FileOf(model.Node, of), config.FileOf(whole.Model.Node, of))
+			}
 		}
+		if n := len(model.Children); n != want {
+			t.Errorf("%s: %d commands are built, want %d", command.Name, n, want)
+		}
+		for _, source := range command.Children {
+			sources++
+			built := config.CommandNamed(alone(command.Name, source.Name, "--help").Node, command.Name)
+			if len(built.Children) != 1 {
+				t.Errorf("%s: %d sources are built, want 1", source.FullPath(), len(built.Children))
+			}
+			same(built.Children[0], source)
+		}
+		if command.DefaultCmd != nil {
+			built := config.CommandNamed(alone(command.Name, "folder").Node, command.Name)
+			if built.DefaultCmd == nil || len(built.Children) != 1 {
+				t.Fatalf("%s: %d sources are built, want the default one", command.Name, len(built.Children))
+			}
+			same(built.DefaultCmd, command.DefaultCmd)
+		}
+	}
+	if sources < 30 {
+		t.Errorf("%d sources", sources)
 	}
 }
 

@@ -138,7 +138,7 @@ func parsed(t *testing.T, args []string) error {
 	var c cli
 	helped := false
 	none := func(string) (string, bool) { return "", false }
-	parser, err := config.NewParser(&c, &config.Settings{Lookup: none},
+	parser, err := config.NewParserOf(args, &c, &config.Settings{Lookup: none},
 		kong.Writers(io.Discard, io.Discard), kong.Exit(func(int) { helped = true }))
 	if err != nil {
 		t.Fatal(err)

@@ -78,8 +78,8 @@ func equal(t *testing.T, j job, tables ...string) {
 func TestRowsAreThoseThroughABroker(t *testing.T) {
 	dir := t.TempDir()
 	a := rig.Archive{Dir: dir, Seed: 1}
-	for _, err := range []error{a.Mixed(1), a.Drive("big/drive", 12, 1500), a.Texts("a.jsonl", 150, 100, 10),
-		a.Texts("b.jsonl", 70, 300, 0), a.Drawings("pens/one.ndjson", 60, 0), a.Drawings("pens/two.ndjson", 45, 11)} {
+	for _, err := range []error{a.Mixed(1), a.Drive("big/drive", 12, 400), a.Texts("a.jsonl", 60, 40, 10),
+		a.Texts("b.jsonl", 30, 70, 0), a.Drawings("pens/one.ndjson", 60, 0), a.Drawings("pens/two.ndjson", 45, 11)} {
 		if err != nil {
 			t.Fatal(err)
 		}

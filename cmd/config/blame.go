@@ -128,7 +128,7 @@ type checker interface{ Check() error }
 // not be read.
 func (s *Settings) More(args []string) (problems []mistake.Problem) {
 	again := &Settings{Lookup: s.Lookup, given: true, values: s.values, places: s.places}
-	parser, err := NewParser(s.Grammar(), again)
+	parser, err := NewParserOf(args, s.Grammar(), again)
 	if err != nil {
 		return nil
 	}

@@ -44,8 +44,10 @@ func NewParser(grammar any, from *Settings, options ...kong.Option) (*kong.Kong,
 }
 
 // NewParserOf returns the parser that NewParser returns, or one that knows no other command
-// than the first word of args: most of the time of a start is the building of commands. It
-// knows all where that word is no command, or one with the tag others:"yes".
+// than the first word of args, and of its sources the one that the second word names or
+// leaves out: most of the time of a start is the building of commands. It knows all where the
+// first word is no command, or one with the tag others:"yes", and besides that command those
+// of a tag like others:"run,backfill", with their default source.
 func NewParserOf(args []string, grammar any, from *Settings, options ...kong.Option) (*kong.Kong, error) {
 	if from == nil {
 		from = &Settings{Lookup: os.LookupEnv}

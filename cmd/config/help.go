@@ -176,38 +176,71 @@ func fill(model *kong.Application, variables map[string]string) error {
 // commandOf is a field of a grammar that is a command.
 type commandOf struct {
 	field, name string
-	others      bool // it needs the grammar of the others
+	others      string // the commands whose grammar it needs, or yes for all
+	fallback    bool   // it is meant where no word names a command
+	grammar     reflect.Type
 }
 
-// commandsOf returns the commands of a grammar, or of a command.
+// commandsOf returns the commands of a grammar, or of a command, and of what is embedded there.
 func commandsOf(grammar reflect.Type) (commands []commandOf) {
-	if grammar.Kind() == reflect.Pointer {
-		grammar = grammar.Elem()
-	}
-	for f := range grammar.Fields() {
-		if _, ok := f.Tag.Lookup("cmd"); ok {
-			commands = append(commands, commandOf{field: f.Name, others: f.Tag.Get("others") == "yes",
-				name: cmp.Or(f.Tag.Get("name"), strings.ToLower(f.Name))})
+	for _, t := range structsOf(grammar, false) {
+		for f := range t.Fields() {
+			if _, ok := f.Tag.Lookup("cmd"); ok {
+				commands = append(commands, commandOf{field: f.Name, others: f.Tag.Get("others"), grammar: f.Type,
+					name: cmp.Or(f.Tag.Get("name"), strings.ToLower(f.Name)), fallback: f.Tag.Get("default") != ""})
+			}
 		}
 	}
 	return commands
 }
 
-// othersThan returns a pattern of the fields of grammar that are other commands than the first
-// word of args; "" if that command needs them, or is none.
+// othersThan returns a pattern of the fields of grammar that are other commands than those
+// that args name and need; "" where that may be all.
 func othersThan(args []string, grammar reflect.Type) (pattern string) {
-	commands := commandsOf(grammar)
-	is := func(c commandOf) bool { return len(args) > 0 && c.name == args[0] && !c.others }
-	if !slices.ContainsFunc(commands, is) {
+	if len(args) == 0 {
 		return ""
 	}
+	commands := commandsOf(grammar)
+	first := slices.IndexFunc(commands, func(c commandOf) bool { return c.name == args[0] })
+	if first < 0 || commands[first].others == "yes" {
+		return ""
+	}
+	needed := strings.Split(commands[first].others, ",")
 	var fields []string
-	for _, c := range commands {
-		if !is(c) {
-			fields = append(fields, c.field)
+	leaveOut := func(t reflect.Type, c commandOf) { fields = append(fields, t.Name()+`\.`+c.field) }
+	for i, c := range commands {
+		word := ""
+		switch {
+		case i != first && !slices.Contains(needed, c.name):
+			leaveOut(grammar, c)
+			continue
+		case i == first && (len(args) == 1 || strings.HasPrefix(args[1], "-")):
+			continue // its help names each source
+		case i == first:
+			word = args[1]
+		}
+		sources := commandsOf(c.grammar)
+		meant := meantBy(word, sources)
+		for _, source := range sources {
+			if meant != "" && source.name != meant {
+				leaveOut(c.grammar, source)
+			}
 		}
 	}
-	return "^" + grammar.Name() + `\.(` + strings.Join(fields, "|") + ")$"
+	return "^(" + strings.Join(fields, "|") + ")$"
+}
+
+// meantBy returns the name of the command that a word means; "" where none is the default.
+func meantBy(word string, commands []commandOf) (name string) {
+	for _, c := range commands {
+		if c.name == word {
+			return word
+		}
+		if c.fallback {
+			name = c.name
+		}
+	}
+	return name
 }
 
 // variablesOf returns the variables of a grammar and of all its commands.

@@ -1,4 +1,4 @@
-package main
+package cmd
 
 import (
 	"bytes"
@@ -11,8 +11,6 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/rogpeppe/go-internal/txtar"
 	"github.com/santhosh-tekuri/jsonschema/v6"
-
-	"entropipe/cmd"
 )
 
 // configurationSchema returns what validate --schema prints, compiled.
@@ -40,7 +38,7 @@ func configurationSchema(t *testing.T) *jsonschema.Schema {
 func runs(t *testing.T, status int, args ...string) string {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	if got := cmd.Main(args, &stdout, &stderr); got != status {
+	if got := Main(args, &stdout, &stderr); got != status {
 		t.Fatalf("%q: status %d, want %d: %s", args, got, status, stderr.String())
 	}
 	return stdout.String()
@@ -68,7 +66,7 @@ func TestSchemaAcceptsWhatTheReaderAccepts(t *testing.T) {
 			"max-rejects: 5\ntables: hulls,maxima\nout: a b\ngroup: ${UNSET:x}\nroll-records: ${UNSET:7}\npprof: " +
 			"${UNSET:true}\n",
 	}
-	scripts, err := filepath.Glob("testdata/script/*.txtar")
+	scripts, err := filepath.Glob("../testdata/script/*.txtar")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,8 +88,8 @@ func TestSchemaAcceptsWhatTheReaderAccepts(t *testing.T) {
 			t.Fatal(err)
 		}
 		var stdout, stderr bytes.Buffer
-		if status := cmd.Main([]string{"validate", file}, &stdout, &stderr); status != 0 {
-			if !strings.HasPrefix(name, "testdata") {
+		if status := Main([]string{"validate", file}, &stdout, &stderr); status != 0 {
+			if !strings.HasPrefix(name, "../testdata") {
 				t.Errorf("%s: validate ends with status %d: %s", name, status, stderr.String())
 			}
 			continue
