@@ -187,10 +187,10 @@ func TestMessagesAreKeptThroughKills(t *testing.T) {
 	if err := sendRaw(brokers, "all", strange...); err != nil {
 		t.Fatal(err)
 	}
-	must(t, dir, "produce", "synthetic", "--kind", "lidar", "--points", "6000", "--frames", strconv.Itoa(frames), "--rate", "max",
-		"--key", "frame", "--brokers", brokers, "--topic", "all")
-	must(t, dir, "produce", "synthetic", "--kind", "lidar", "--points", "9000", "--frames", strconv.Itoa(chunked), "--rate", "max",
-		"--chunk", "64KiB", "--brokers", brokers, "--topic", "all")
+	must(t, dir, "produce", "synthetic", "--kind", "lidar", "--points", "6000", "--frames", strconv.Itoa(frames),
+		"--rate", "max", "--key", "frame", "--brokers", brokers, "--topic", "all")
+	must(t, dir, "produce", "synthetic", "--kind", "lidar", "--points", "9000", "--frames", strconv.Itoa(chunked),
+		"--rate", "max", "--chunk", "64KiB", "--brokers", brokers, "--topic", "all")
 	if err := sendRaw(brokers, "all", strange...); err != nil {
 		t.Fatal(err)
 	}
