@@ -59,15 +59,13 @@ func languageModelCells(how effort) (cells []cell) {
 	return cells
 }
 
-// newLanguageModel trains one.
+// newLanguageModel trains a model of the bytes of tinyshakespeare, or for quick ones of what
+// is invented.
 func newLanguageModel(ctx context.Context, cfg train.Config, judged int, how effort) (*trained, error) {
 	raw := []byte(invented(1 << 14))
 	if how != quick {
-		path, err := rig.TestData("text", "tinyshakespeare", "input.txt")
-		if err == nil {
-			raw, err = os.ReadFile(path)
-		}
-		if err != nil {
+		var err error
+		if raw, err = testText("tinyshakespeare", "input.txt"); err != nil {
 			return nil, err
 		}
 	}
@@ -75,12 +73,27 @@ func newLanguageModel(ctx context.Context, cfg train.Config, judged int, how eff
 	if err != nil {
 		return nil, err
 	}
+	return languageModelOf(ctx, cfg, text, "lm", judged, how)
+}
+
+// testText is a file of the folder text of the test data.
+func testText(name ...string) ([]byte, error) {
+	path, err := rig.TestData(append([]string{"text"}, name...)...)
+	if err != nil {
+		return nil, err
+	}
+	return os.ReadFile(path)
+}
+
+// languageModelOf trains a model of a text, which has a name for the checkpoint.
+func languageModelOf(ctx context.Context, cfg train.Config, text *train.Text, name string, judged int,
+	how effort) (*trained, error) {
 	cfg.Workers = trainers
 	trainer, err := train.NewLM(cfg, text)
 	if err != nil {
 		return nil, err
 	}
-	result, err := finished(ctx, trainer, fmt.Sprintf("lm %s context=%d seed=%d", trainingKey(cfg),
+	result, err := finished(ctx, trainer, fmt.Sprintf("%s %s context=%d seed=%d", name, trainingKey(cfg),
 		cfg.Context, cfg.Seed), how)
 	if err != nil {
 		return nil, err

@@ -67,6 +67,7 @@ var experiments = []*experiment{
 	digits,
 	texturedScenes,
 	longLanguageModel,
+	wordModel,
 	overhead,
 	latencyKernels,
 	modelLayers,
