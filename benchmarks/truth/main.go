@@ -66,6 +66,7 @@ var experiments = []*experiment{
 	objects,
 	digits,
 	texturedScenes,
+	photographedClothes,
 	longLanguageModel,
 	wordModel,
 	overhead,

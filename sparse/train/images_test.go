@@ -114,6 +114,34 @@ func TestEveryClassIsHeldOut(t *testing.T) {
 	}
 }
 
+// A judgement on some of the held-out images sees every class about as often, however classes
+// alternate in the data.
+func TestJudgementsSeeEveryClass(t *testing.T) {
+	const classes, n = 10, 5000
+	for _, most := range []int{250, 1000, 2500} {
+		var seen [classes]int
+		last := -1
+		for i := range most {
+			number := spread(i, most, n)
+			if number <= last || number >= n {
+				t.Fatalf("image %d of %d is number %d, after %d", i, most, number, last)
+			}
+			last = number
+			seen[number%classes]++
+		}
+		for class, count := range seen {
+			if count < most/classes/2 || count > most/classes*2 {
+				t.Errorf("%d of %d judged images are of class %d", count, most, class)
+			}
+		}
+	}
+	for i := range n {
+		if number := spread(i, n, n); number != i {
+			t.Fatalf("of all images, %d is number %d", i, number)
+		}
+	}
+}
+
 func TestReadImagesErrors(t *testing.T) {
 	sheet, labels := file(pngOf(t, 16, 13, false)), file([]byte("[0,1,0,1,0,1,0,1,0,1,0,1,0]"))
 	for _, c := range []struct {

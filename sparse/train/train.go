@@ -343,8 +343,9 @@ func (t *Trainer) prepareRegulariser(now plan) {
 	t.anchors.follow(p, rand.New(rand.NewPCG(t.cfg.Seed, uint64(t.step)|1<<63)))
 }
 
-// Judge measures the model on up to most held-out sequences, evenly spread; if
-// most is 0, on all of them. Cost: a forward pass of each.
+// Judge measures the model on up to most held-out sequences, one of each of most
+// equal runs, always the same; if most is 0, on all of them. Cost: a forward pass of
+// each.
 func (t *Trainer) Judge(most int) Quality { return t.quality(t.Each(most)) }
 
 func (t *Trainer) quality(losses []float64, right []int) Quality {
@@ -356,6 +357,13 @@ func (t *Trainer) quality(losses []float64, right []int) Quality {
 	}
 	q.Accuracy = float64(hits) / float64(max(1, q.Targets))
 	return q
+}
+
+// spread returns the i-th of most numbers below n, a random one of its run of n/most. The
+// first of each run would not do: where classes alternate, it is of few classes.
+func spread(i, most, n int) int {
+	from, to := i*n/most, (i+1)*n/most
+	return from + rand.New(rand.NewPCG(uint64(i), uint64(n))).IntN(to-from)
 }
 
 // Each returns, for each of up to most held-out sequences (if most is 0, for all),
@@ -374,7 +382,7 @@ func (t *Trainer) Each(most int) (losses []float64, right []int) {
 		defer func() { t.passes <- p }()
 		p.begin(hi - lo)
 		for i := lo; i < hi; i++ {
-			t.data.held(p, i-lo, i*n/most)
+			t.data.held(p, i-lo, spread(i, most, n))
 		}
 		p.forward(t.gates)
 		p.judge(losses[lo:hi], right[lo:hi])
