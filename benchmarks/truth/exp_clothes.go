@@ -37,24 +37,34 @@ var photographedClothes = &experiment{
 	verdict: clothesVerdict,
 }
 
-func clothesCells(how effort) (cells []cell) {
-	cfg, of, judged := train.Config{Dim: 64, Patch: 3, Steps: 2500, Batch: 16, Rate: .001, Judged: 1000,
-		Every: 500}, seeds, 1000
+// clothesSettings are those of all trainings on photographs, their seeds, and how many held-out
+// photographs judge them.
+func clothesSettings(how effort) (cfg train.Config, of []uint64, judged int) {
 	if how == quick {
-		cfg, of, judged = train.Config{Layers: 1, Dim: 16, Heads: 2, Patch: 2, Steps: 10, Batch: 2, Judged: 4, Every: 8},
+		return train.Config{Layers: 1, Dim: 16, Heads: 2, Patch: 2, Steps: 10, Batch: 2, Judged: 4, Every: 8},
 			fewSeeds(), 8
 	}
+	return train.Config{Dim: 64, Patch: 3, Steps: 2500, Batch: 16, Rate: .001, Judged: 1000, Every: 500}, seeds, 1000
+}
+
+// newClothesModel trains a classifier of photographs.
+func newClothesModel(ctx context.Context, cfg train.Config, judged int, how effort) (*visionTrained, error) {
+	images, err := clothesImages(how)
+	if err != nil {
+		return nil, err
+	}
+	return visionModelOf(ctx, cfg, images, "vit clothes", judged, how)
+}
+
+func clothesCells(how effort) (cells []cell) {
+	cfg, of, judged := clothesSettings(how)
 	for _, cfg := range trainings(cfg, []float64{clothesClosed}) {
 		for _, seed := range of {
 			cfg := cfg
 			cfg.Seed = seed
 			cells = append(cells, cell{fmt.Sprintf("%s seed=%d", trainingKey(cfg), seed),
 				func(ctx context.Context) ([]record, error) {
-					images, err := clothesImages(how)
-					if err != nil {
-						return nil, err
-					}
-					t, err := visionModelOf(ctx, cfg, images, "vit clothes", judged, how)
+					t, err := newClothesModel(ctx, cfg, judged, how)
 					if err != nil {
 						return nil, err
 					}

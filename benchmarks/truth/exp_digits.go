@@ -43,7 +43,7 @@ const (
 	smoothed    = "label smoothing"
 	adversarial = "adversarial"
 	printedSeen = 1000 // printed digits
-	pgdDigits   = 200
+	pgdImages   = 200
 )
 
 // digitTrainings are the names of all trainings but the plain one.
@@ -112,14 +112,16 @@ func (t *visionTrained) digits(name string) ([]record, error) {
 	if v["printed"], err = t.printedRight(images, labels, dense); err != nil {
 		return nil, err
 	}
-	numbers := t.held[:min(len(t.held), pgdDigits)]
-	attacked, _ := projected.change(t.result.Trainer, t.pixelsOf(numbers, nil), t.labelsOf(numbers), numbers)
-	wrong, err := t.wrong(t.model, dense, numbers, attacked)
-	if err != nil {
-		return nil, err
-	}
-	v["pgd"] = 1 - meanOf(wrong)
-	return []record{{Text: map[string]string{"training": name}, Values: v}}, nil
+	v["pgd"], err = t.attacked()
+	return []record{{Text: map[string]string{"training": name}, Values: v}}, err
+}
+
+// attacked is the share of attacked images that the model recognises.
+func (t *visionTrained) attacked() (float64, error) {
+	numbers := t.held[:min(len(t.held), pgdImages)]
+	pixels, _ := projected.change(t.result.Trainer, t.pixelsOf(numbers, nil), t.labelsOf(numbers), numbers)
+	wrong, err := t.wrong(t.model, model.Options{}, numbers, pixels)
+	return 1 - meanOf(wrong), err
 }
 
 // printedRight is the share of printed digits that the model recognises.

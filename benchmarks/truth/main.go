@@ -67,6 +67,7 @@ var experiments = []*experiment{
 	digits,
 	texturedScenes,
 	photographedClothes,
+	corruptedClothes,
 	longLanguageModel,
 	wordModel,
 	overhead,
