@@ -45,10 +45,9 @@ func corruptedCells(how effort) (cells []cell) {
 		for _, seed := range of {
 			cfg := cfg
 			cfg.Seed = seed
+			cfg.Regulariser = train.Regulariser(name)
 			if name == smoothed {
-				cfg.Smoothing = .1
-			} else {
-				cfg.Regulariser = train.Regulariser(name)
+				cfg.Regulariser, cfg.Smoothing = train.None, .1
 			}
 			cells = append(cells, cell{fmt.Sprintf("%s seed=%d", trainingKey(cfg), seed),
 				func(ctx context.Context) ([]record, error) {
