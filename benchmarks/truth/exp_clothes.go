@@ -17,14 +17,14 @@ const clothesClosed = .64
 var photographedClothes = &experiment{
 	name:  "clothes",
 	title: "Regularised attention on photographs of clothes, 82 tokens",
-	claim: "The paper prints for ViT-Small on CIFAR-100: 76.8 % dense, 74.8 with L1 at 62 % sparsity, 75.1 with its " +
-		"regulariser at 64 %. Here: Fashion-MNIST (Xiao, Rasul and Vollgraf 2017), grey photographs of clothes of ten " +
-		"classes, 27 × 27 pixels (the last row and column are left out): patches of 3 × 3 give 82 tokens, 6 blocks of " +
-		"16, of which a row keeps 2 when 64 % are asked. ViT of 2 layers of 64 numbers, 4 heads; 25,000 photographs to " +
-		"learn from, 2,500 steps of 16; 1,000 of 5,000 held-out photographs judge. Trained without a regulariser, with " +
-		"the corrected one, the paper's, L1 on gates, which close for good after seven tenths of the training, and as " +
-		"a control to that with a window that closes then. Masks are frozen on photographs that the models learned " +
-		"from. Intervals are Student's over seeds; losses are in points of accuracy.",
+	claim: "The paper prints for ViT-Small on CIFAR-100: 76.8 % dense, 74.8 with L1 at 62 % sparsity, 75.1 with " +
+		"its regulariser at 64 %. Here: Fashion-MNIST (Xiao, Rasul and Vollgraf 2017), grey photographs of clothes " +
+		"of ten classes, 27 × 27 pixels (the last row and column are left out): patches of 3 × 3 give 82 tokens, 6 " +
+		"blocks of 16, of which a row keeps 2 when 64 % are asked. ViT of 2 layers of 64 numbers, 4 heads; 25,000 " +
+		"photographs to learn from, 2,500 steps of 16; 1,000 of 5,000 held-out photographs judge. Trained without " +
+		"a regulariser, with the corrected one, the paper's, L1 on gates, which close for good after seven tenths " +
+		"of the training, and as a control to that with a window that closes then. Masks are frozen on photographs " +
+		"that the models learned from. Intervals are Student's over seeds; losses are in points of accuracy.",
 	cells: clothesCells,
 	rows:  func(records []record) []record { return trainedRows(records, answers) },
 	columns: rig.Table[*record]{
@@ -92,7 +92,7 @@ func clothesImages(how effort) (*train.Images, error) {
 	}
 	dir := os.Getenv("ENTROPIPE_CLOTHES")
 	if dir == "" {
-		return nil, errors.New("ENTROPIPE_CLOTHES names no folder of photographs; .ci/clothes fetches them and prints it")
+		return nil, errors.New("ENTROPIPE_CLOTHES names no folder of photographs; .ci/clothes fetches and prints it")
 	}
 	images, err := train.ReadImages(os.DirFS(dir), "clothes")
 	if err == nil {

@@ -13,13 +13,13 @@ import (
 var corruptedClothes = &experiment{
 	name:  "corrupted",
 	title: "Corrupted photographs of clothes, beside label smoothing",
-	claim: "The paper prints that its regulariser lowers the mean corruption error on CIFAR-10-C from 55.4 to 48.7, to " +
-		"52.1 with label smoothing. Here: the models of table `clothes` without a regulariser, with the corrected one " +
-		"and with the paper's, and one with label smoothing of 0.1 (Szegedy et al. 2016), as long trained; all attend " +
-		"densely. The eight corruptions of table `robustness` on 1,000 held-out photographs; the mean corruption error " +
-		"divides the error under each corruption by that of plain training of the same seed, as the benchmark's does " +
-		"by a fixed network's. PGD-10 of 0.1 on 200 photographs, without restarts. In percent; intervals are " +
-		"Student's over seeds.",
+	claim: "The paper prints that its regulariser lowers the mean corruption error on CIFAR-10-C from 55.4 to " +
+		"48.7, to 52.1 with label smoothing. Here: the models of table `clothes` without a regulariser, with the " +
+		"corrected one and with the paper's, and one with label smoothing of 0.1 (Szegedy et al. 2016), as long " +
+		"trained; all attend densely. The eight corruptions of table `robustness` on 1,000 held-out photographs; " +
+		"the mean corruption error divides the error under each corruption by that of plain training of the same " +
+		"seed, as the benchmark's does by a fixed network's. PGD-10 of 0.1 on 200 photographs, without restarts. " +
+		"In percent; intervals are Student's over seeds.",
 	cells: corruptedCells,
 	rows:  func(records []record) []record { return measureRows(withCorruptionError(records), corruptedMeasures()) },
 	columns: rig.Table[*record]{

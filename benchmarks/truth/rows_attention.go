@@ -120,8 +120,9 @@ var visionRows = []row{
 		asPrinted:   lost("clothes", "paper", "64 %", "affinity", 100),
 		corrected:   lost("clothes", "entropy", "64 %", "entropy", 100),
 		peer:        lost("clothes", "l1", "64 %", methodGates, 100), peerName: "L1 on gates",
-		here: "ViT of two layers on photographs of clothes, Fashion-MNIST, 82 tokens. Made images of textured objects, " +
-			"122 tokens, and digits of MNIST, 50 tokens, are on the pages of the other experiments.",
+		here: "ViT of two layers on photographs of clothes, Fashion-MNIST, 82 tokens. Made images of textured " +
+			"objects, 122 tokens, and digits of MNIST, 50 tokens, are on the pages of the other " +
+			"experiments.",
 		missing: "photographs in colour of objects before a background, and a ViT of more layers",
 		change: "A training with this regulariser, five seeds, that loses less than the paper prints at its " +
 			"sparsity.",
@@ -255,9 +256,9 @@ var languageRows = []row{
 		asPrinted:   lost("words", "paper", "80 %", "affinity", 1),
 		corrected:   lost("words", "entropy", "80 %", "entropy", 1),
 		peer:        lost("words", "l1", "80 %", methodGates, 1), peerName: "L1 on gates",
-		here: "Two layers, 256 words of WikiText-2; log(23.2/22.1) is the limit, and a word of this vocabulary stands " +
-			"for a token of GPT-2. Models of bytes stand on the pages of the other experiments: 512 bytes and their " +
-			"memory, 256 bytes with shorter training and other sparsities.",
+		here: "Two layers, 256 words of WikiText-2; log(23.2/22.1) is the limit, and a word of this vocabulary " +
+			"stands for a token of GPT-2. Models of bytes stand on the pages of the other experiments: 512 bytes " +
+			"and their memory, 256 bytes with shorter training and other sparsities.",
 		missing: "a model of GPT-2's size",
 		change:  "More seeds, a longer training or a larger model, with an interval on one side of the limit.",
 	},
