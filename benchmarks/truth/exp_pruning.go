@@ -21,8 +21,9 @@ var pruning = &experiment{
 	title: "Masks together with magnitude pruning",
 	claim: "The paper prints for ViT-Small 75.1 % with its regulariser at 75 % sparsity, 74.2 with magnitude pruning " +
 		"at 85 %, and 74.5 with both at 90 %, without dense, intervals or a test of whether both disturb each other. " +
-		sceneAbout + " Two by two: masks of 75 % or none, and weights pruned or not, each matrix of a layer by its " +
-		"own magnitudes. Learned with (90 %): the smallest weights go after seven tenths of the training and the " +
+		"Here: photographs, network and length of training of table `clothes`; of the 6 blocks of 16 that a row has, " +
+		"masks of 75 % keep 2. Two by two: masks of 75 % or none, and weights pruned or not, each matrix of a layer " +
+		"by its own magnitudes. Learned with (90 %): the smallest weights go after seven tenths of the training and the " +
 		"rest learns on, so the network knows of the pruning; afterwards: they go when the training is over. Masks " +
 		"are frozen on the pruned model; the window of the last rows was learned with, and its model without masks " +
 		"is plain training. Interaction: the loss with both, less the loss of pruning alone, less the loss of masks " +
@@ -58,7 +59,7 @@ func pruningMasks(r train.Regulariser) string {
 }
 
 func pruningCells(how effort) (cells []cell) {
-	cfg, of, judged := sceneSettings(how)
+	cfg, of, judged := clothesSettings(how)
 	add := func(cfg train.Config, r train.Regulariser) {
 		cfg.Regulariser = r
 		if r == train.Window {
@@ -66,7 +67,7 @@ func pruningCells(how effort) (cells []cell) {
 		}
 		cells = append(cells, cell{fmt.Sprintf("%s seed=%d", trainingKey(cfg), cfg.Seed),
 			func(ctx context.Context) ([]record, error) {
-				t, err := newSceneModel(ctx, cfg, judged, how)
+				t, err := newClothesModel(ctx, cfg, judged, how)
 				if err != nil {
 					return nil, err
 				}
