@@ -19,16 +19,16 @@ var prunedShares = []float64{.9, .85, .5}
 var pruning = &experiment{
 	name:  "pruning",
 	title: "Masks together with magnitude pruning",
-	claim: "The paper prints for ViT-Small 75.1 % with its regulariser at 75 % sparsity, 74.2 with magnitude pruning " +
-		"at 85 %, and 74.5 with both at 90 %, without dense, intervals or a test of whether both disturb each other. " +
-		"Here: photographs, network and length of training of table `clothes`; of the 6 blocks of 16 that a row has, " +
-		"masks of 75 % keep 2. Two by two: masks of 75 % or none, and weights pruned or not, each matrix of a layer " +
-		"by its own magnitudes. Learned with (90 %): the smallest weights go after seven tenths of the training and the " +
-		"rest learns on, so the network knows of the pruning; afterwards: they go when the training is over. Masks " +
-		"are frozen on the pruned model; the window of the last rows was learned with, and its model without masks " +
-		"is plain training. Interaction: the loss with both, less the loss of pruning alone, less the loss of masks " +
-		"alone, plus that of neither, of the same seed. More than 0 means that both together lose more than their " +
-		"parts. Points of accuracy; intervals are Student's over seeds.",
+	claim: "The paper prints for ViT-Small 75.1 % with its regulariser at 75 % sparsity, 74.2 with magnitude " +
+		"pruning at 85 %, and 74.5 with both at 90 %, without dense, intervals or a test of whether both disturb " +
+		"each other. Here: photographs, network and length of training of table `clothes`; of the 6 blocks of 16 " +
+		"that a row has, masks of 75 % keep 2. Two by two: masks of 75 % or none, and weights pruned or not, each " +
+		"matrix of a layer by its own magnitudes. Learned with (90 %): the smallest weights go after seven tenths " +
+		"of the training and the rest learns on, so the network knows of the pruning; afterwards: they go when the " +
+		"training is over. Masks are frozen on the pruned model; the window of the last rows was learned with, and " +
+		"its model without masks is plain training. Interaction: the loss with both, less the loss of pruning " +
+		"alone, less the loss of masks alone, plus that of neither, of the same seed. More than 0 means that both " +
+		"together lose more than their parts. Points of accuracy; intervals are Student's over seeds.",
 	cells: pruningCells,
 	rows:  pruningRows,
 	columns: rig.Table[*record]{

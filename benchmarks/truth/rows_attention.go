@@ -121,8 +121,7 @@ var visionRows = []row{
 		corrected:   lost("clothes", "entropy", "64 %", "entropy", 100),
 		peer:        lost("clothes", "l1", "64 %", methodGates, 100), peerName: "L1 on gates",
 		here: "ViT of two layers on photographs of clothes, Fashion-MNIST, 82 tokens. Made images of textured " +
-			"objects, 122 tokens, and digits of MNIST, 50 tokens, are on the pages of the other " +
-			"experiments.",
+			"objects, 122 tokens, and digits of MNIST, 50 tokens, are on the pages of the other experiments.",
 		missing: "photographs in colour of objects before a background, and a ViT of more layers",
 		change: "A training with this regulariser, five seeds, that loses less than the paper prints at its " +
 			"sparsity.",
@@ -167,8 +166,9 @@ var visionRows = []row{
 		experiments: []string{"pruning", "vit"},
 		asPrinted:   prunedBeside("paper"), corrected: prunedBeside("entropy"),
 		peer: prunedBeside("window"), peerName: "window, learned with",
-		here: "Weights go after seven tenths of the training, and the rest learns on. 85 %, pruning after the " +
-			"training, and the test of the interaction of masks and pruning are on the experiment's page.",
+		here: "Photographs of clothes, Fashion-MNIST. Weights go after seven tenths of the training, and the rest " +
+			"learns on. 85 %, pruning after the training, and the test of the interaction of masks and pruning are " +
+			"on the experiment's page.",
 		change: "Five seeds on which masks and pruning together lose less than their parts, while neither alone is " +
 			"near chance.",
 	},
