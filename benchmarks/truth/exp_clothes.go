@@ -11,8 +11,9 @@ import (
 	"entropipe/sparse/train"
 )
 
-// clothesClosed is the sparsity that the paper prints for ViT-Small.
-const clothesClosed = .64
+// clothesClosed is the sparsity that whole blocks, 4 of 6, have nearest to the paper's for
+// ViT-Small. Masks and gates round it to the same number.
+const clothesClosed = .67
 
 var photographedClothes = &experiment{
 	name:  "clothes",
@@ -20,11 +21,12 @@ var photographedClothes = &experiment{
 	claim: "The paper prints for ViT-Small on CIFAR-100: 76.8 % dense, 74.8 with L1 at 62 % sparsity, 75.1 with " +
 		"its regulariser at 64 %. Here: Fashion-MNIST (Xiao, Rasul and Vollgraf 2017), grey photographs of clothes " +
 		"of ten classes, 27 × 27 pixels (the last row and column are left out): patches of 3 × 3 give 82 tokens, 6 " +
-		"blocks of 16, of which a row keeps 2 when 64 % are asked. ViT of 2 layers of 64 numbers, 4 heads; 25,000 " +
-		"photographs to learn from, 2,500 steps of 16; 1,000 of 5,000 held-out photographs judge. Trained without " +
-		"a regulariser, with the corrected one, the paper's, L1 on gates, which close for good after seven tenths " +
-		"of the training, and as a control to that with a window that closes then. Masks are frozen on photographs " +
-		"that the models learned from. Intervals are Student's over seeds; losses are in points of accuracy.",
+		"blocks of 16, of which a row keeps 2 at 67 %, which is nearest to the paper's sparsities. ViT of 2 layers " +
+		"of 64 numbers, 4 heads; 25,000 photographs to learn from, 2,500 steps of 16; 1,000 of 5,000 held-out " +
+		"photographs judge. Trained without a regulariser, with the corrected one, the paper's, L1 on gates, which " +
+		"close for good after seven tenths of the training, and as a control to that with a window that closes " +
+		"then. Masks are frozen on photographs that the models learned from. Intervals are Student's over seeds; " +
+		"losses are in points of accuracy.",
 	cells: clothesCells,
 	rows:  func(records []record) []record { return trainedRows(records, answers) },
 	columns: rig.Table[*record]{
@@ -105,7 +107,7 @@ func clothesVerdict(records []record) string {
 	rows := trainedRows(records, answers)
 	at := percent(clothesClosed)
 	line := func(r train.Regulariser, method string) string { return lineOf(rows, r, at, method) }
-	return fmt.Sprintf("%s\n\nAt 64 %%, in points of accuracy against plain training, dense: plain training with a "+
+	return fmt.Sprintf("%s\n\nAt 67 %%, in points of accuracy against plain training, dense: plain training with a "+
 		"window %s, masks by mass %s, by entropy with keys sorted by cluster %s, by affinity (the paper's) %s, "+
 		"BigBird %s, Linformer %s; the corrected regulariser with masks by entropy %s; the paper's with affinity "+
 		"%s. Trained to the end with what is served: L1's own gates %s; a plain window %s. The paper loses 1.7 points "+
