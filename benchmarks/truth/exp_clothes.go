@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 
-	"entropipe/benchmarks/rig"
 	"entropipe/sparse/freeze"
 	"entropipe/sparse/train"
 )
@@ -27,15 +26,9 @@ var photographedClothes = &experiment{
 		"close for good after seven tenths of the training, and as a control to that with a window that closes " +
 		"then. Masks are frozen on photographs that the models learned from. Intervals are Student's over seeds; " +
 		"losses are in points of accuracy.",
-	cells: clothesCells,
-	rows:  func(records []record) []record { return trainedRows(records, answers) },
-	columns: rig.Table[*record]{
-		text("training", "training"), text("sparsity asked", "sparsity"), text("method", "method"),
-		overSeeds("wrong, %", "loss", "%.2f", 100),
-		overSeeds("lost to plain dense, points", "lost", "%+.2f", 100),
-		overSeeds("lost to own dense, points", "own", "%+.2f", 100),
-		overSeeds("gained on window, points", "gained", "%+.2f", 100), text("serve", "serve"),
-	},
+	cells:   clothesCells,
+	rows:    func(records []record) []record { return trainedRows(records, answers) },
+	columns: imageColumns(),
 	verdict: clothesVerdict,
 }
 

@@ -25,15 +25,9 @@ var languageModel = &experiment{
 		"window that closes then; blocks of 16, masks frozen on what the models learned from, judged on the last " +
 		"tenth. Linformer is not causal and cannot be served here. All methods read as many blocks a row. Losses " +
 		"are in perplexity, against the plain dense model of the same seed; intervals are Student's over seeds.",
-	cells: languageModelCells,
-	rows:  func(records []record) []record { return trainedRows(records, perplexities) },
-	columns: rig.Table[*record]{
-		text("training", "training"), text("sparsity asked", "sparsity"), text("method", "method"),
-		overSeeds("nats a byte", "loss", "%.4f", 1),
-		overSeeds("lost to plain dense, % of perplexity", "lost", "%+.2f", 100),
-		overSeeds("lost to own dense, %", "own", "%+.2f", 100),
-		overSeeds("gained on window, %", "gained", "%+.2f", 100), text("serve", "serve"),
-	},
+	cells:   languageModelCells,
+	rows:    func(records []record) []record { return trainedRows(records, perplexities) },
+	columns: languageColumns("byte"),
 	verdict: languageModelVerdict,
 }
 

@@ -6,7 +6,6 @@ import (
 	"math"
 	"runtime"
 
-	"entropipe/benchmarks/rig"
 	"entropipe/sparse/freeze"
 	"entropipe/sparse/model"
 	"entropipe/sparse/train"
@@ -30,15 +29,9 @@ var longLanguageModel = &experiment{
 		"intervals are Student's over seeds.",
 	cells: longCells,
 	rows:  longRows,
-	columns: rig.Table[*record]{
-		text("training", "training"), text("sparsity asked", "sparsity"), text("method", "method"),
-		overSeeds("nats a byte", "loss", "%.4f", 1),
-		overSeeds("lost to plain dense, % of perplexity", "lost", "%+.2f", 100),
-		overSeeds("lost to own dense, %", "own", "%+.2f", 100),
-		overSeeds("gained on window, %", "gained", "%+.2f", 100), text("serve", "serve"),
+	columns: append(languageColumns("byte"),
 		overSeeds("a session holds, kB", "session", "%.0f", 1e-3),
-		overSeeds("largest cache, kB", "cache", "%.0f", 1e-3),
-	},
+		overSeeds("largest cache, kB", "cache", "%.0f", 1e-3)),
 	verdict: longVerdict,
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"entropipe/benchmarks/rig"
 	"entropipe/sparse/freeze"
 	"entropipe/sparse/train"
 )
@@ -17,15 +16,9 @@ var texturedScenes = &experiment{
 		"L1 on gates, which close for good after seven tenths of the training, and as a control to that with a " +
 		"window that closes then. Masks are frozen on images that the models learned from. Intervals are Student's " +
 		"over seeds; losses are in points of accuracy.",
-	cells: sceneCells,
-	rows:  func(records []record) []record { return trainedRows(records, answers) },
-	columns: rig.Table[*record]{
-		text("training", "training"), text("sparsity asked", "sparsity"), text("method", "method"),
-		overSeeds("wrong, %", "loss", "%.2f", 100),
-		overSeeds("lost to plain dense, points", "lost", "%+.2f", 100),
-		overSeeds("lost to own dense, points", "own", "%+.2f", 100),
-		overSeeds("gained on window, points", "gained", "%+.2f", 100), text("serve", "serve"),
-	},
+	cells:   sceneCells,
+	rows:    func(records []record) []record { return trainedRows(records, answers) },
+	columns: imageColumns(),
 	verdict: sceneVerdict,
 }
 

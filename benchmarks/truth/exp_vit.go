@@ -24,15 +24,9 @@ var visionModel = &experiment{
 		"than one. Masks are frozen on images that the models learned from. Of 50 tokens attention is 3 % of the " +
 		"multiplications, so no mask can make this model faster by more than that. Intervals are Student's over " +
 		"seeds; losses are in points of accuracy.",
-	cells: visionCells,
-	rows:  func(records []record) []record { return trainedRows(records, answers) },
-	columns: rig.Table[*record]{
-		text("training", "training"), text("sparsity asked", "sparsity"), text("method", "method"),
-		overSeeds("wrong, %", "loss", "%.2f", 100),
-		overSeeds("lost to plain dense, points", "lost", "%+.2f", 100),
-		overSeeds("lost to own dense, points", "own", "%+.2f", 100),
-		overSeeds("gained on window, points", "gained", "%+.2f", 100), text("serve", "serve"),
-	},
+	cells:   visionCells,
+	rows:    func(records []record) []record { return trainedRows(records, answers) },
+	columns: imageColumns(),
 	verdict: visionVerdict,
 }
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"entropipe/benchmarks/rig"
 	"entropipe/sparse/freeze"
 	"entropipe/sparse/train"
 )
@@ -24,19 +23,13 @@ var wordModel = &experiment{
 		"valid.txt of WikiText-2 (its train.txt is not at hand): words as they stand between spaces, with a sign " +
 		"for the end of a line. Words that occur at least five times in the first nine tenths are the vocabulary, " +
 		"all others are one unknown word. The last tenth judges. 1,000 steps of two sequences are 2.6 times the " +
-		"text. Trained without a regulariser, with the paper's, with the " +
-		"corrected one, with L1 on gates, and as a control to that with a window; gates and window close 80 % of " +
-		"the blocks of 16 after seven tenths of the training. All methods read as many blocks a row. Losses are in " +
-		"perplexity of words, against the plain dense model of the same seed; intervals are Student's over seeds.",
-	cells: wordCells,
-	rows:  func(records []record) []record { return trainedRows(records, perplexities) },
-	columns: rig.Table[*record]{
-		text("training", "training"), text("sparsity asked", "sparsity"), text("method", "method"),
-		overSeeds("nats a word", "loss", "%.4f", 1),
-		overSeeds("lost to plain dense, % of perplexity", "lost", "%+.2f", 100),
-		overSeeds("lost to own dense, %", "own", "%+.2f", 100),
-		overSeeds("gained on window, %", "gained", "%+.2f", 100), text("serve", "serve"),
-	},
+		"text. Trained without a regulariser, with the paper's, with the corrected one, with L1 on gates, and as a " +
+		"control to that with a window; gates and window close 80 % of the blocks of 16 after seven tenths of the " +
+		"training. All methods read as many blocks a row. Losses are in perplexity of words, against the plain " +
+		"dense model of the same seed; intervals are Student's over seeds.",
+	cells:   wordCells,
+	rows:    func(records []record) []record { return trainedRows(records, perplexities) },
+	columns: languageColumns("word"),
 	verdict: wordVerdict,
 }
 
@@ -68,8 +61,10 @@ func wordCells(how effort) (cells []cell) {
 
 // newWordModel trains a model of the words of WikiText-2, or for quick ones of brackets.
 func newWordModel(ctx context.Context, cfg train.Config, judged int, how effort) (*trained, error) {
-	raw := strings.Join(strings.Split(invented(1<<12), ""), " ")
-	if how != quick {
+	var raw string
+	if how == quick {
+		raw = strings.Join(strings.Split(invented(1<<12), ""), " ")
+	} else {
 		wiki, err := testText("wikitext-2", "valid.txt")
 		if err != nil {
 			return nil, err

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"entropipe/benchmarks/rig"
 	"entropipe/sparse/freeze"
 	"entropipe/sparse/train"
 )
@@ -104,6 +105,29 @@ func windowFor(training, method string) (string, string) {
 }
 
 func percent(share float64) string { return fmt.Sprintf("%g %%", 100*share) }
+
+// imageColumns are those of a table of trainedRows that judges classifiers by their answers.
+func imageColumns() rig.Table[*record] {
+	return rig.Table[*record]{
+		text("training", "training"), text("sparsity asked", "sparsity"), text("method", "method"),
+		overSeeds("wrong, %", "loss", "%.2f", 100),
+		overSeeds("lost to plain dense, points", "lost", "%+.2f", 100),
+		overSeeds("lost to own dense, points", "own", "%+.2f", 100),
+		overSeeds("gained on window, points", "gained", "%+.2f", 100), text("serve", "serve"),
+	}
+}
+
+// languageColumns are those of a table of trainedRows that judges by perplexity. unit names a
+// token: byte, word.
+func languageColumns(unit string) rig.Table[*record] {
+	return rig.Table[*record]{
+		text("training", "training"), text("sparsity asked", "sparsity"), text("method", "method"),
+		overSeeds("nats a "+unit, "loss", "%.4f", 1),
+		overSeeds("lost to plain dense, % of perplexity", "lost", "%+.2f", 100),
+		overSeeds("lost to own dense, %", "own", "%+.2f", 100),
+		overSeeds("gained on window, %", "gained", "%+.2f", 100), text("serve", "serve"),
+	}
+}
 
 // servedOf lists the lines that the rule serves sparse.
 func servedOf(rows []record) string {
