@@ -61,8 +61,8 @@ type Config struct {
 	Mu          float64     // weight of the clusters' balance in Entropy; default Lambda/2
 	Block       int         // tokens a side of a block with a gate; default 16
 	// Sparsity is the share of blocks that L1 and Window close for good after seven
-	// tenths of the training; the remaining steps train without these blocks. 0
-	// closes none, and Window requires more.
+	// tenths of the training, rounded as support.Budget rounds it; the remaining steps
+	// train without these blocks. 0 closes none, and Window requires more.
 	Sparsity float64
 
 	// Smoothing is the share of every target that goes to all classes or tokens alike

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"entropipe/models/mat"
+	"entropipe/sparse/support"
 )
 
 // gates multiply attention's weights before they are normalised, one for every
@@ -154,8 +155,8 @@ func (g *gates) update(grads []float32, step int, now plan) {
 	o.Update(g.theta, grads, g.m, g.v, step+1, 1)
 }
 
-// close closes, in each row of blocks, the share sparsity of the blocks that the
-// row sees, rounded down: the blocks whose gates are least open; among equal
+// close leaves, in each row of blocks, as many blocks open as a mask of the same
+// sparsity reads, and closes the blocks whose gates are least open; among equal
 // gates, the first. The block on the diagonal stays open.
 func (g *gates) close(sparsity float64) {
 	g.hard = true
@@ -169,7 +170,8 @@ func (g *gates) close(sparsity float64) {
 				}
 			}
 			slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(row[a], row[b]) })
-			for _, b := range order[:min(len(order), int(sparsity*float64(len(order)+1)))] {
+			open := support.Budget(sparsity, u, g.rows, g.causal) // with the block on the diagonal
+			for _, b := range order[:len(order)+1-open] {
 				g.shut[(lh*g.rows+u)*g.rows+b] = true
 			}
 		}

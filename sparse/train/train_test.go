@@ -4,16 +4,20 @@ import (
 	"context"
 	"errors"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"entropipe/models/mat"
 	"entropipe/models/safetensors"
 	"entropipe/ops/leaktest"
 	"entropipe/sparse/model"
+	"entropipe/sparse/support"
 )
 
 func TestMain(m *testing.M) { leaktest.Main(m) }
@@ -178,6 +182,35 @@ func gatesClose(t *testing.T, reg Regulariser) {
 		!(gates[0][0][rows] > 0 && gates[0][0][rows] < 1) {
 		t.Errorf("gates of blocks of %d: %v", block, gates[0][0][:rows+1])
 	}
+}
+
+// A gate and a mask of the same sparsity read as many blocks a row: what they lose is
+// compared at that sparsity.
+func TestGatesReadAsManyBlocksAsMasks(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		g := gates{layers: 1, heads: 2, rows: rapid.IntRange(1, 20).Draw(t, "rows"),
+			causal: rapid.Bool().Draw(t, "causal")}
+		n := g.heads * g.rows * g.rows
+		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed of the logits"), 0))
+		g.theta, g.shut = make([]float32, n), make([]bool, n)
+		for i := range g.theta {
+			g.theta[i] = float32(random.NormFloat64())
+		}
+		sparsity := rapid.Float64Range(0, 1).Draw(t, "sparsity")
+		g.close(sparsity)
+		for i := range g.heads * g.rows {
+			u, row := i%g.rows, g.shut[i*g.rows:(i+1)*g.rows]
+			open := 0
+			for b := range row {
+				if !row[b] && !g.unseen(u, b) {
+					open++
+				}
+			}
+			if want := support.Budget(sparsity, u, g.rows, g.causal); open != want || row[u] {
+				t.Errorf("row %d of %d: %d blocks open (diagonal: %v), want %d", u, g.rows, open, !row[u], want)
+			}
+		}
+	})
 }
 
 // A training that is interrupted goes on to the bits that it would have had.
