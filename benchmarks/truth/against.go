@@ -18,29 +18,63 @@ func againstPage(seeds []uint64, name string, fresh, old run) string {
 		"two runs is not compared. A figure of time holds for one CPU.\n\n%s",
 		listed(seeds, ", "), name, listed(seeds, ","), disagreements(fresh, old))
 	var ran []string
-	cells, sum := 0, time.Duration(0)
 	for _, e := range experiments {
-		if l := fresh[e.name]; l != nil {
-			timed, took := l.took()
-			ran, cells, sum = append(ran, e.name), cells+timed, sum+took
+		if fresh[e.name] != nil {
+			ran = append(ran, e.name)
 		}
 	}
-	fmt.Fprintf(&b, "\n## What ran\n\n%d of %d experiments. %d cells say what time they took, %v together; older "+
-		"cells do not. A network that an earlier cell has trained comes from a cache.\n\n",
-		len(ran), len(experiments), cells, sum.Round(time.Second))
+	fmt.Fprintf(&b, "\n## What ran\n\n%d of %d experiments. %s\n\n", len(ran), len(experiments),
+		howLong(ran, name, fresh, old))
 	b.WriteString(rig.Table[string]{
 		{Head: "experiment", Text: func(e string) string { return e }},
 		{Head: "cells", Align: rig.Right, Text: func(e string) string { return fmt.Sprint(len(fresh[e].done)) }},
-		{Head: "time", Align: rig.Right, Text: func(e string) string {
-			if timed, sum := fresh[e].took(); timed == len(fresh[e].done) {
-				return sum.Round(time.Second).String()
-			}
-			return ""
-		}},
+		{Head: "time", Align: rig.Right, Text: fresh.time},
+		{Head: "time of `" + name + "`", Align: rig.Right, Text: old.time},
 		{Head: "CPU", Text: fresh.cpu},
 		{Head: "CPU of `" + name + "`", Text: old.cpu},
 	}.Markdown(ran))
 	return b.String()
+}
+
+// longestRun is how long a run of all experiments may take on two cores.
+const longestRun = 8 * time.Hour
+
+// howLong says how long the experiments took, and judges that if all are there and say it.
+func howLong(ran []string, name string, fresh, old run) string {
+	var periods []period
+	cells, timed, more := 0, 0, time.Duration(0)
+	for _, e := range ran {
+		some, took := fresh[e].took()
+		cells, timed, periods = cells+len(fresh[e].done), timed+some, append(periods, fresh[e].periods()...)
+		if l := old[e]; l != nil {
+			_, before := l.took()
+			more += max(0, before-took)
+		}
+	}
+	clock := covered(periods)
+	said := fmt.Sprintf("%d of their %d cells say how long they took: %v, where cells that ran beside each other "+
+		"count once. Networks that an earlier cell or run has trained come from a cache, so the times of `%s` are "+
+		"beside; where they are longer, they are %v longer, %v in all",
+		timed, cells, clock.Round(time.Second), name, more.Round(time.Second), (clock + more).Round(time.Second))
+	switch {
+	case len(ran) < len(experiments) || timed < cells:
+		return said + "."
+	case clock+more > longestRun:
+		return said + fmt.Sprintf("; at most %g hours: not met.", longestRun.Hours())
+	}
+	return said + fmt.Sprintf("; at most %g hours: met.", longestRun.Hours())
+}
+
+// time says how long an experiment's cells took together, if all of them say it.
+func (r run) time(experiment string) string {
+	l := r[experiment]
+	if l == nil {
+		return ""
+	}
+	if timed, sum := l.took(); timed == len(l.done) {
+		return sum.Round(time.Second).String()
+	}
+	return ""
 }
 
 // cpu names the CPUs of an experiment's records.

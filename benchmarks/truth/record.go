@@ -145,6 +145,38 @@ func (l *log) took() (cells int, sum time.Duration) {
 	return cells, sum
 }
 
+// period is when a cell ran.
+type period struct{ from, to time.Time }
+
+// periods returns when the cells ran that say how long they took.
+func (l *log) periods() (all []period) {
+	for k := range l.records {
+		took, err := time.ParseDuration(l.records[k].Figures.Text[end])
+		if err != nil {
+			continue
+		}
+		if to, err := time.Parse(time.RFC3339, l.records[k].Stamp.Time); err == nil {
+			all = append(all, period{to.Add(-took), to})
+		}
+	}
+	return all
+}
+
+// covered returns the time that periods cover: what they have in common counts once.
+func covered(all []period) (sum time.Duration) {
+	slices.SortFunc(all, func(a, b period) int { return a.from.Compare(b.from) })
+	var reached time.Time
+	for _, p := range all {
+		if p.from.Before(reached) {
+			p.from = reached
+		}
+		if p.to.After(p.from) {
+			sum, reached = sum+p.to.Sub(p.from), p.to
+		}
+	}
+	return sum
+}
+
 // read reads the records of a file; here: if they are of this machine.
 func (l *log) read(path string, here bool) error {
 	f, err := os.Open(path)

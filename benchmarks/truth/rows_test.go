@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"entropipe/benchmarks/rig"
 	"entropipe/benchmarks/truth/estimate"
@@ -95,8 +96,49 @@ func TestAgainstPageListsExperiments(t *testing.T) {
 			done: map[string]bool{"c": true}}}
 	}
 	page := againstPage([]uint64{1, 2}, "truth", made("one", "90s"), made("two", "yes"))
-	if want := "| hulls | 1 | 1m30s | one | two |"; !strings.Contains(page, want) {
+	if want := "| hulls | 1 | 1m30s |  | one | two |"; !strings.Contains(page, want) {
 		t.Errorf("no line %q in\n%s", want, page)
+	}
+}
+
+// A run is judged by the clock: cells that ran beside each other count once, a network that came
+// from a cache costs what it cost without, and a run of which a cell is missing is not judged.
+func TestLengthOfARunIsJudged(t *testing.T) {
+	made := func(took string, minutes ...int) run {
+		all := run{}
+		for k, e := range experiments {
+			at := time.Date(2026, 1, 1, 0, minutes[k%len(minutes)], 0, 0, time.UTC).Format(time.RFC3339)
+			r := record{Cell: "c", Text: map[string]string{end: took}}
+			all[e.name] = &log{records: []rig.Record[record]{{Stamp: rig.Stamp{Time: at}, Figures: r}},
+				done: map[string]bool{"c": true}}
+		}
+		return all
+	}
+	var ran []string
+	for _, e := range experiments {
+		ran = append(ran, e.name)
+	}
+	few := made("30m", 0)
+	delete(few, ran[0])
+	one := run{ran[0]: made("8h", 0)[ran[0]]}
+	for _, c := range []struct {
+		about      string
+		ran        []string
+		fresh, old run
+		want       string
+	}{
+		{"two at a time", ran, made("30m", 0, 20), run{}, ": 50m0s, where cells that ran beside each other count " +
+			"once. Networks that an earlier cell or run has trained come from a cache, so the times of `truth` are " +
+			"beside; where they are longer, they are 0s longer, 50m0s in all; at most 8 hours: met."},
+		{"an old time that is longer", ran, made("30m", 0), one,
+			"they are 7h30m0s longer, 8h0m0s in all; at most 8 hours: met."},
+		{"and too long", ran, made("30m", 0, 1), one, "8h1m0s in all; at most 8 hours: not met."},
+		{"cells that do not say", ran, made("yes", 0), run{}, "0s in all."},
+		{"an experiment is missing", ran[1:], few, run{}, "30m0s in all."},
+	} {
+		if got := howLong(c.ran, "truth", c.fresh, c.old); !strings.HasSuffix(got, c.want) {
+			t.Errorf("%s: %q does not end with %q", c.about, got, c.want)
+		}
 	}
 }
 
