@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -109,6 +110,9 @@ func disagreements(freshRun, oldRun run) string {
 	var p []float64
 	for k := range fresh {
 		a, b := &fresh[k], &old[k]
+		if !slices.ContainsFunc(a.experiments, func(e string) bool { return freshRun[e] != nil && oldRun[e] != nil }) {
+			continue // arithmetic is the same without records
+		}
 		for _, part := range []pair{{"as printed", a.format, a.printedHere, b.printedHere},
 			{"corrected", a.format, a.better, b.better}, {a.peerName, a.format, a.beside, b.beside}} {
 			if one, ok := estimate.DifferenceP(part.a, part.b); ok {
@@ -133,6 +137,9 @@ func disagreements(freshRun, oldRun run) string {
 			b2.word != estimate.Unmeasured {
 			fmt.Fprintf(&b, "* verdict of row %d, %s: %s, was %s%s\n", a.number, a.title, a.word, b2.word, elsewhere(a))
 		}
+	}
+	if len(pairs) == 0 {
+		return "No figure can be compared: each needs an interval in both runs.\n\n" + b.String()
 	}
 	word := "met"
 	if float64(found) > mostDisagree*float64(len(pairs)) {

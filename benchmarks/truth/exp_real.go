@@ -56,11 +56,11 @@ var realFolders = []realFolder{
 	{"QuickDraw, raw", []string{"sketch", "quickdraw_raw", "*.ndjson"}, readDrawings, 12},
 }
 
-// realCells makes a cell of each file, or of each kind that is not there; and one
-// of synthetic scans, which are always there.
 // notThere ends the key of the cell that stands for data which this machine lacks.
 const notThere = " not there"
 
+// realCells makes a cell of each file, or of each kind that is not there; and one
+// of synthetic scans, which are always there.
 func realCells(how effort) (cells []cell) {
 	for _, f := range realFolders {
 		var files []string

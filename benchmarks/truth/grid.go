@@ -38,8 +38,14 @@ func linesOf(s sheet) []line {
 	return lines
 }
 
-// command repeats a row.
-func (r *row) command() string { return fmt.Sprintf("go run ./benchmarks/truth --row %d", r.number) }
+// command repeats a row with the seeds of its figures.
+func (r *row) command() string {
+	command := fmt.Sprintf("go run ./benchmarks/truth --row %d", r.number)
+	if !ofPaper() {
+		command += " --seeds " + listed(seeds, ",")
+	}
+	return command
+}
 
 // page is the name of a row's page.
 func (r *row) page() string { return fmt.Sprintf("row-%02d.md", r.number) }
@@ -81,36 +87,41 @@ var gridColumns = rig.Table[*line]{
 	{Head: "command", Text: func(l *line) string { return fmt.Sprintf("`--row %d`", l.number) }},
 }
 
-// count returns how many rows have a verdict.
-func count(lines []line, w estimate.Word) (n int) {
-	for _, l := range lines {
-		if l.word == w {
-			n++
-		}
-	}
-	return n
-}
-
-// frontPage is the page that a reader opens first.
-func frontPage(s sheet, lines []line, pictures []drawing) string {
-	var b strings.Builder
-	b.WriteString("# The truth page\n\n")
-	b.WriteString(
-		"\"Differentiable Entropy Regularization\" prints 36 tables, figures and algorithms. This page sets " +
-			"" +
-			"each beside what was measured here: as printed, corrected, and the strongest peer. Every figure comes " +
-			"from " +
-			"records in `benchmarks/results/truth`, every verdict from an interval.\n\n")
-	b.WriteString("A doubt is settled by a command: `go run ./benchmarks/truth --row 12 --seeds 7,77,777` measures a " +
-		"row with your seeds into a folder of its own, and `--against` lists what disagrees with these records.\n\n")
-	fmt.Fprintf(&b, "[Another page](../../%[2]s-%[3]s/against.md) lists the experiments that ran with the seeds "+
-		"%[1]s, too, and every figure that disagrees.\n\n",
-		listed(freshSeeds, ", "), committed, listed(freshSeeds, "-"))
+// verdictCounts says how many rows have each verdict.
+func verdictCounts(lines []line) string {
 	var parts []string
 	for _, w := range estimate.Words {
-		parts = append(parts, fmt.Sprintf("%s: %d", w, count(lines, w)))
+		n := 0
+		for k := range lines {
+			if lines[k].word == w {
+				n++
+			}
+		}
+		parts = append(parts, fmt.Sprintf("%s: %d", w, n))
 	}
-	fmt.Fprintf(&b, "## The %d rows\n\nVerdicts about the claims: %s. ", len(lines), strings.Join(parts, ", "))
+	return strings.Join(parts, ", ")
+}
+
+// frontPage is the page that a reader opens first. records is the way from the page to the
+// records' folder.
+func frontPage(s sheet, lines []line, pictures []drawing, records string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# The truth page\n\n\"Differentiable Entropy Regularization\" prints %d tables, figures and "+
+		"algorithms. This page sets each beside what was measured here: as printed, corrected, and the strongest "+
+		"peer. Every figure comes from [records](%s/README.md), every verdict from an interval.\n\n", len(lines),
+		records)
+	b.WriteString("A doubt is settled by a command: `go run ./benchmarks/truth --row 12 --seeds 7,77,777` measures a " +
+		"row with your seeds into a folder of its own, and `--against` lists what disagrees with these records.\n\n")
+	switch {
+	case !ofPaper():
+		fmt.Fprintf(&b, "These are the seeds %s. [Another page](%s/against.md) lists every figure that disagrees with "+
+			"those of the paper's seeds.\n\n", listed(seeds, ", "), records)
+	case strings.HasSuffix(records, committed):
+		fmt.Fprintf(&b, "[Another page](%[2]s-%[3]s/against.md) lists the experiments that ran with the seeds "+
+			"%[1]s, too, and every figure that disagrees.\n\n",
+			listed(freshSeeds, ", "), records, listed(freshSeeds, "-"))
+	}
+	fmt.Fprintf(&b, "## The %d rows\n\nVerdicts about the claims: %s. ", len(lines), verdictCounts(lines))
 	fmt.Fprintf(&b, "A claim is decided where p is at most %g after Holm's correction over all rows.\n\n",
 		estimate.Level)
 	p := make([]*line, len(lines))
@@ -166,13 +177,36 @@ func (l *line) reason() string {
 		if len(l.experiments) == 0 {
 			return ": no experiment measures the row"
 		}
-		return ": there are no records of " + strings.Join(l.experiments, ", ")
+		return ": there are no records, or not enough, of " + strings.Join(l.experiments, ", ")
 	case estimate.Exact:
 		return ", by arithmetic"
 	case estimate.Single:
 		return ": one unit has no interval"
 	}
 	return fmt.Sprintf(", p = %.2g after Holm's correction (%s, %d units)", l.p, l.judged.Kind, l.judged.Units)
+}
+
+// inWords is the row for a terminal: a line for the claim and the verdict, a line for every figure.
+func (l *line) inWords() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "row %d, %s: %s%s\n  %-18s%s\n", l.number, l.title, l.word, l.reason(), "printed", l.printed)
+	for _, part := range []struct {
+		name string
+		e    estimate.Estimate
+	}{{"as printed, here", l.printedHere}, {"corrected", l.better}, {"strongest peer", l.beside}} {
+		if part.e.Kind == estimate.None {
+			continue
+		}
+		fmt.Fprintf(&b, "  %-18s%s", part.name, pointOf(part.e, l.format))
+		if span := spanOf(part.e, l.format); span != "" {
+			fmt.Fprintf(&b, " (%s)", span)
+		}
+		if part.name == "strongest peer" {
+			fmt.Fprintf(&b, ", %s", l.peerName)
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
 }
 
 // figureTable is the table of a row's figures.
@@ -269,7 +303,7 @@ func (r run) origin(experiment string) string {
 func writeTruth(r run, folder, records string) error {
 	s := r.sheet()
 	lines, pictures := linesOf(s), picturesOf(s)
-	pages := map[string]string{"README.md": frontPage(s, lines, pictures), "errata.md": errataPage()}
+	pages := map[string]string{"README.md": frontPage(s, lines, pictures, records), "errata.md": errataPage()}
 	for k := range lines {
 		pages[lines[k].page()] = rowPage(&lines[k], r, records)
 	}

@@ -141,15 +141,16 @@ type cli struct {
 	Row     []int         `placeholder:"N" help:"Rows of the grid whose experiments run, 1 to 36, by default all."`
 	Only    []string      `placeholder:"NAME" help:"Experiments to run, by default all: ${names}."`
 	Seeds   []uint64      `default:"${seeds}" placeholder:"N" help:"Seeds of everything that is drawn (${default})."`
-	Results string        `placeholder:"DIR" help:"Folder of the records; other seeds have one of their own."`
-	Page    string        `placeholder:"DIR" help:"Folder of the grid and its site; other seeds: in --results."`
+	Results string        `placeholder:"DIR" help:"Folder of the records, - for none; other seeds have one."`
+	Page    string        `placeholder:"DIR" help:"Folder of the grid and its site (docs/truth, or RESULTS/page)."`
 	Against string        `placeholder:"DIR" help:"List where figures disagree with those of the records in DIR."`
 	Quick   bool          `help:"Each experiment in seconds, in a temporary folder: does everything run?"`
 	Again   bool          `help:"Forget the records there are of these experiments."`
 	Render  bool          `help:"Run nothing; render the tables from the records."`
 	Timeout time.Duration `default:"4h" help:"No cell begins later than this (${default})."`
 
-	Shown io.Writer `kong:"-"` // gets a line for every cell that has run
+	Shown   io.Writer `kong:"-"` // gets a line for every cell that has run
+	missing int       // cells of the chosen experiments that have not run
 }
 
 func main() {
@@ -161,7 +162,7 @@ func main() {
 	kong.Parse(&c, kong.Name("truth"), kong.Vars{"names": strings.Join(names, ", "), "seeds": listed(paperSeeds, ",")},
 		kong.Description("Repeats the experiments of the paper, each as a table beside the printed figures."))
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
+	context.AfterFunc(ctx, stop) // a second interrupt ends the program at once
 	if err := c.run(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "truth:", err)
 		os.Exit(1)
@@ -176,33 +177,48 @@ func (c *cli) run(ctx context.Context) error {
 	if err := c.settle(); err != nil {
 		return err
 	}
-	folder := c.Results
-	if c.Quick {
-		dir, err := os.MkdirTemp("", "entropipe-truth-")
-		if err != nil {
+	kept := !c.Quick && c.Results != "-"
+	if !kept {
+		if c.Results, err = os.MkdirTemp("", "entropipe-truth-"); err != nil {
 			return err
 		}
-		defer os.RemoveAll(dir)
-		folder = dir
+		defer os.RemoveAll(c.Results)
+		c.Page = filepath.Join(c.Results, "page")
 	}
-	if err := os.MkdirAll(folder, 0o777); err != nil {
+	if err := os.MkdirAll(c.Results, 0o777); err != nil {
 		return err
 	}
 	deadline := time.Now().Add(c.Timeout)
 	var failed []error
 	for _, e := range chosen {
-		if ctx.Err() != nil {
-			break
-		}
-		if err := e.repeat(ctx, folder, c, deadline); err != nil {
+		if err := e.repeat(ctx, c.Results, c, deadline); err != nil {
 			failed = append(failed, fmt.Errorf("%s: %w", e.name, err))
 		}
 	}
 	failed = append(failed, removeProgram())
 	if !c.Quick {
-		failed = append(failed, writeIndex(folder), c.writePages(folder), c.compare())
+		failed = append(failed, writeIndex(c.Results), c.compare(), c.writePages(chosen, kept))
 	}
-	return errors.Join(append(failed, ctx.Err())...)
+	switch {
+	case c.missing == 0 || c.Render:
+	case ctx.Err() != nil:
+		failed = append(failed, fmt.Errorf("interrupted; %s", c.rest(kept)))
+	case errors.Join(failed...) == nil:
+		failed = append(failed, fmt.Errorf("the %v of --timeout are over; %s", c.Timeout, c.rest(kept)))
+	}
+	return errors.Join(failed...)
+}
+
+// rest says what becomes of the cells that have not run.
+func (c *cli) rest(kept bool) string {
+	if !kept {
+		return fmt.Sprintf("%d cells have not run", c.missing)
+	}
+	again := ""
+	if c.Again {
+		again = " without --again"
+	}
+	return fmt.Sprintf("%d cells have not run: the same command%s goes on with them", c.missing, again)
 }
 
 // repeat runs the cells that are not done and renders the table.
@@ -213,6 +229,8 @@ func (e *experiment) repeat(ctx context.Context, folder string, c *cli, deadline
 		return err
 	}
 	defer log.close()
+	defer func() { c.missing += len(cells) - len(log.done) }()
+	began, ran := time.Now(), 0
 	for k, cell := range cells {
 		if c.Render || log.done[cell.key] {
 			continue
@@ -220,8 +238,14 @@ func (e *experiment) repeat(ctx context.Context, folder string, c *cli, deadline
 		if ctx.Err() != nil || time.Now().After(deadline) {
 			break
 		}
+		if ran == 0 {
+			fmt.Fprintf(c.Shown, "%s  %d of %d cells are done: %s\n", e.name, len(log.done), len(cells), e.title)
+		}
 		start := time.Now()
 		records, err := cell.run(ctx)
+		if err != nil && ctx.Err() != nil {
+			break
+		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", cell.key, err)
 		}
@@ -229,7 +253,10 @@ func (e *experiment) repeat(ctx context.Context, folder string, c *cli, deadline
 		if err := log.append(cell.key, records, took); err != nil {
 			return err
 		}
-		fmt.Fprintf(c.Shown, "%s  %d/%d  %s  %.1f s\n", e.name, k+1, len(cells), cell.key, took.Seconds())
+		ran++
+		left := time.Since(began) / time.Duration(ran) * time.Duration(len(cells)-len(log.done))
+		fmt.Fprintf(c.Shown, "%s  %d/%d  %s  %.1f s, about %v left\n", e.name, k+1, len(cells), cell.key,
+			took.Seconds(), left.Round(time.Second))
 	}
 	return e.render(folder, log, len(cells))
 }
@@ -267,7 +294,8 @@ func (c *cli) chosen() (chosen []*experiment, err error) {
 const committed = "benchmarks/results/truth"
 
 // settle takes the seeds, and chooses the folders: other seeds than the paper's have their
-// own and are compared with the committed records.
+// own and are compared with the committed records. The committed pages come from the committed
+// records alone.
 func (c *cli) settle() error {
 	if len(c.Seeds) == 0 {
 		c.Seeds = paperSeeds
@@ -277,14 +305,29 @@ func (c *cli) settle() error {
 			listed(c.Seeds, ","))
 	}
 	seeds = c.Seeds
-	if slices.Equal(seeds, paperSeeds) {
-		c.Results, c.Page = cmp.Or(c.Results, committed), cmp.Or(c.Page, "docs/truth")
+	if ofPaper() && c.Results == "" {
+		c.Results, c.Page = committed, cmp.Or(c.Page, "docs/truth")
+	}
+	if !ofPaper() {
+		c.Results = cmp.Or(c.Results, committed+"-"+listed(seeds, "-"))
+		c.Against = cmp.Or(c.Against, committed)
+	}
+	c.Page = cmp.Or(c.Page, filepath.Join(c.Results, "page"))
+	if c.Against == "" {
 		return nil
 	}
-	c.Results = cmp.Or(c.Results, committed+"-"+listed(seeds, "-"))
-	c.Page, c.Against = cmp.Or(c.Page, filepath.Join(c.Results, "page")), cmp.Or(c.Against, committed)
+	old, err := runOf(c.Against)
+	if err == nil && len(old) == 0 {
+		err = errors.New("there are no records of experiments; the folders stand in the root of the repository")
+	}
+	if err != nil {
+		return fmt.Errorf("--against %s: %w", c.Against, err)
+	}
 	return nil
 }
+
+// ofPaper reports whether the seeds are the paper's.
+func ofPaper() bool { return slices.Equal(seeds, paperSeeds) }
 
 // listed joins seeds.
 func listed(seeds []uint64, with string) string {
@@ -311,14 +354,15 @@ func (c *cli) compare() error {
 	return rig.WritePage(filepath.Join(c.Results, "against.md"), page)
 }
 
-// writePages renders the grid and all that belongs to it from the records in a folder.
-func (c *cli) writePages(folder string) error {
-	r, err := runOf(folder)
+// writePages renders the grid and all that belongs to it from the records, and shows the rows
+// of the chosen experiments; the tables themselves, too, if nothing is kept.
+func (c *cli) writePages(chosen []*experiment, kept bool) error {
+	r, err := runOf(c.Results)
 	if err != nil {
 		return err
 	}
 	from, errFrom := filepath.Abs(c.Page)
-	to, errTo := filepath.Abs(folder)
+	to, errTo := filepath.Abs(c.Results)
 	if err := errors.Join(errFrom, errTo); err != nil {
 		return err
 	}
@@ -326,5 +370,41 @@ func (c *cli) writePages(folder string) error {
 	if err != nil {
 		return err
 	}
-	return writeTruth(r, c.Page, filepath.ToSlash(way))
+	if err := writeTruth(r, c.Page, filepath.ToSlash(way)); err != nil {
+		return err
+	}
+	for _, e := range chosen {
+		if kept {
+			break
+		}
+		page, err := os.ReadFile(filepath.Join(c.Results, e.name+".md"))
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(c.Shown, "\n%s", page)
+	}
+	return c.show(linesOf(r.sheet()), chosen, kept)
+}
+
+// show tells the verdicts: of the rows that are asked for or that the chosen experiments
+// measure, or how many rows have which, and where the pages are.
+func (c *cli) show(lines []line, chosen []*experiment, kept bool) error {
+	var b strings.Builder
+	for k := range lines {
+		l := &lines[k]
+		measured := len(c.Only) > 0 && slices.ContainsFunc(l.experiments, func(name string) bool {
+			return slices.Contains(chosen, experimentOf(name))
+		})
+		if measured || slices.Contains(c.Row, l.number) {
+			b.WriteString("\n" + l.inWords())
+		}
+	}
+	if len(c.Only)+len(c.Row) == 0 {
+		fmt.Fprintf(&b, "\n%d rows: %s\n", len(lines), verdictCounts(lines))
+	}
+	if kept {
+		fmt.Fprintf(&b, "\nPages: %s\n", filepath.Join(c.Page, "index.html"))
+	}
+	_, err := io.WriteString(c.Shown, b.String())
+	return err
 }

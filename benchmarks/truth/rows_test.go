@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -275,8 +276,10 @@ func TestSeedsReachEveryExperiment(t *testing.T) {
 	}
 }
 
-// Seeds are those of the flag; other than the paper's write to a folder of their own.
+// Seeds are those of the flag; other than the paper's write to a folder of their own. The
+// committed pages come from the committed records alone.
 func TestSeedsHaveTheirFolder(t *testing.T) {
+	t.Chdir("../..")
 	defer func() { seeds = paperSeeds }()
 	c := cli{Seeds: []uint64{7, 77, 777}}
 	if err := c.settle(); err != nil || c.Results != committed+"-7-77-777" || c.Against != committed ||
@@ -288,9 +291,56 @@ func TestSeedsHaveTheirFolder(t *testing.T) {
 		seeds[0] != 42 {
 		t.Errorf("%+v, %v", c, err)
 	}
+	elsewhere := t.TempDir()
+	c = cli{Results: elsewhere}
+	if err := c.settle(); err != nil || c.Page != filepath.Join(elsewhere, "page") || c.Against != "" {
+		t.Errorf("%+v, %v", c, err)
+	}
 	for _, wrong := range [][]uint64{{7}, {7, 7}} {
 		if err := (&cli{Seeds: wrong}).settle(); err == nil {
 			t.Errorf("--seeds %v is accepted", wrong)
+		}
+	}
+	if err := (&cli{Against: elsewhere}).settle(); err == nil || !strings.Contains(err.Error(), "no records") {
+		t.Errorf("--against a folder without records: %v", err)
+	}
+}
+
+// A run that an interrupt or --timeout ends says so, and how it goes on; what it kept shows the
+// verdict of the row that was asked for.
+func TestUnfinishedRunSaysHowToGoOn(t *testing.T) {
+	t.Chdir("../..")
+	defer func() { seeds = paperSeeds }()
+	interrupted, stop := context.WithCancel(t.Context())
+	stop()
+	folder := t.TempDir()
+	for _, c := range []struct {
+		ctx  context.Context
+		cli  cli
+		want string
+	}{
+		{interrupted, cli{Results: folder, Timeout: time.Hour},
+			"interrupted; 30 cells have not run: the same command goes on with them"},
+		{t.Context(), cli{Results: folder, Timeout: -1, Again: true},
+			"the -1ns of --timeout are over; 30 cells have not run: the same command without --again goes on with " +
+				"them"},
+		{t.Context(), cli{Results: "-", Timeout: -1}, "the -1ns of --timeout are over; 30 cells have not run"},
+	} {
+		var shown strings.Builder
+		c.cli.Row, c.cli.Shown = []int{13}, &shown
+		kept := c.cli.Results != "-"
+		err := c.cli.run(c.ctx)
+		if err == nil || err.Error() != c.want {
+			t.Errorf("%+v: error %v, want %s", c.cli, err, c.want)
+		}
+		if !strings.Contains(shown.String(), "\nrow 13, Margins and the error of soft cells: ") {
+			t.Errorf("no verdict of row 13 in:\n%s", shown.String())
+		}
+		if _, err := os.Stat(c.cli.Page); (err == nil) != kept {
+			t.Errorf("%+v: the page: %v", c.cli, err)
+		}
+		if strings.Contains(shown.String(), "# Margins and the error of soft cells\n") == kept {
+			t.Errorf("%+v: the table is shown, or not kept:\n%s", c.cli, shown.String())
 		}
 	}
 }
