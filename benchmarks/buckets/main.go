@@ -66,8 +66,11 @@ func (c *cli) run(ctx context.Context) error {
 		return err
 	}
 	r, err := newReport(results)
-	if err != nil || c.Render {
-		return errors.Join(err, r.write(os.Stdout))
+	if err != nil {
+		return err
+	}
+	if c.Render {
+		return r.write(os.Stdout)
 	}
 	if c.Quick {
 		c.Rounds, c.Frames = min(c.Rounds, 2), min(c.Frames, 60)
@@ -101,7 +104,7 @@ func (c *cli) run(ctx context.Context) error {
 			fmt.Printf("%2d %-7s %6.2f s, processor %6.2f s, server's processor %5.2f s, %4.0f MB, %d commits, %d "+
 				"requests\n",
 				round, f.Way, f.WallS, f.CPUS, f.ServerCPUS, float64(f.MaxRSS)/1e6, f.Commits, f.Requests)
-			if err := r.add(f); err != nil {
+			if err := r.Add(f); err != nil {
 				return err
 			}
 		}

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"path/filepath"
 	"strings"
 
 	"entropipe/benchmarks/rig"
@@ -35,60 +34,20 @@ type figures struct {
 	Requests   int64   `json:"requests"` // of the run, those of its begin among them
 }
 
-// report collects turns and writes their page.
-type report struct {
-	folder  string
-	journal *rig.Journal[figures]
-	turns   []rig.Record[figures] // of the newest run
+// report is the page of the newest run.
+type report struct{ *rig.Turns[figures] }
+
+func newReport(folder string) (report, error) {
+	turns, err := rig.ReadTurns("buckets", folder, func(f figures) string { return fmt.Sprint(f.Round, " ", f.Way) })
+	return report{turns}, err
 }
 
-func newReport(folder string) (*report, error) {
-	r := &report{folder: folder}
-	if folder == "" {
-		return r, nil
-	}
-	var err error
-	if r.journal, err = rig.ReadJournal[figures]("buckets", filepath.Join(folder, "buckets.jsonl")); err != nil {
-		return r, err
-	}
-	for _, turn := range r.journal.Records {
-		r.keep(turn)
-	}
-	return r, nil
-}
-
-// keep appends a turn, in place of all earlier ones if it begins a run.
-func (r *report) keep(turn rig.Record[figures]) {
-	if turn.Figures.Round == 0 && r.of(0, turn.Figures.Way) != nil {
-		r.turns = nil
-	}
-	r.turns = append(r.turns, turn)
-}
-
-// add appends a turn to page and journal.
-func (r *report) add(f figures) error {
-	r.keep(rig.Record[figures]{Stamp: rig.Here("buckets"), Figures: f})
-	if r.journal == nil {
-		return nil
-	}
-	return r.journal.Add(f)
-}
-
-func (r *report) write(to io.Writer) error {
-	page := r.markdown()
-	if _, err := io.WriteString(to, page); err != nil || r.folder == "" || len(r.turns) == 0 {
-		return err
-	}
-	if err := r.journal.Save(); err != nil {
-		return err
-	}
-	return rig.WritePage(filepath.Join(r.folder, "buckets.md"), page)
-}
+func (r report) write(to io.Writer) error { return r.WritePage(to, r.markdown()) }
 
 // of returns the turn of a round; nil if there is none.
-func (r *report) of(round int, way string) *figures {
-	for i := range r.turns {
-		if f := &r.turns[i].Figures; f.Round == round && f.Way == way {
+func (r report) of(round int, way string) *figures {
+	for i := range r.Newest {
+		if f := &r.Newest[i].Figures; f.Round == round && f.Way == way {
 			return f
 		}
 	}
@@ -96,7 +55,7 @@ func (r *report) of(round int, way string) *figures {
 }
 
 // pairs returns what of says of each round's two turns.
-func (r *report) pairs(of func(folder, bucket *figures) float64) (values []float64) {
+func (r report) pairs(of func(folder, bucket *figures) float64) (values []float64) {
 	for round := 0; ; round++ {
 		folder, bucket := r.of(round, inFolder), r.of(round, inBucket)
 		if folder == nil || bucket == nil {
@@ -106,7 +65,7 @@ func (r *report) pairs(of func(folder, bucket *figures) float64) (values []float
 	}
 }
 
-func (r *report) markdown() string {
+func (r report) markdown() string {
 	var b strings.Builder
 	b.WriteString("# Outputs in buckets\n\n")
 	folder, bucket := r.of(0, inFolder), r.of(0, inBucket)
@@ -114,7 +73,7 @@ func (r *report) markdown() string {
 		b.WriteString("Nothing was measured yet: `go run ./benchmarks/buckets`.\n")
 		return b.String()
 	}
-	first := r.turns[0]
+	first := r.Newest[0]
 	cores := float64(max(first.Cores, 1))
 	fmt.Fprintf(&b, "`go run ./benchmarks/buckets`, commit %s, %s, %d cores, %s. A turn takes %d %s with `%s` from "+
 		"Kafka "+

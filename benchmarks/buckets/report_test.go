@@ -21,7 +21,7 @@ func TestPageComparesTurnsOfARound(t *testing.T) {
 			{Way: inFolder, WallS: slow, CPUS: slow, MaxRSS: 100 << 20},
 		} {
 			f.Round, f.Frames, f.Commits, f.Files = round, 9, 2, 8
-			if err := r.add(f); err != nil {
+			if err := r.Add(f); err != nil {
 				t.Fatal(err)
 			}
 		}

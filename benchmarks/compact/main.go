@@ -11,7 +11,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -55,8 +54,11 @@ func (c *cli) run(ctx context.Context) error {
 		return err
 	}
 	r, err := newReport(results)
-	if err != nil || c.Render {
-		return errors.Join(err, r.write(os.Stdout))
+	if err != nil {
+		return err
+	}
+	if c.Render {
+		return r.write(os.Stdout)
 	}
 	if c.Quick {
 		c.Rounds, c.Files = 1, min(c.Files, 400)

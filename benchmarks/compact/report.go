@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -58,69 +57,37 @@ func (f *figures) core() float64 { return float64(f.Bytes) / 1e6 / f.CPUS }
 // asked is what a core is to take in a second.
 const asked = 500
 
-// report collects turns and writes their page.
-type report struct {
-	folder  string
-	journal *rig.Journal[figures]
-	turns   []rig.Record[figures] // of the newest run
+// report is the page of the newest run.
+type report struct{ *rig.Turns[figures] }
+
+func newReport(folder string) (report, error) {
+	turns, err := rig.ReadTurns("compact", folder, func(f figures) string { return fmt.Sprint(f.Round, " ", f.Way) })
+	return report{turns}, err
 }
 
-func newReport(folder string) (*report, error) {
-	r := &report{folder: folder}
-	if folder == "" {
-		return r, nil
-	}
-	var err error
-	if r.journal, err = rig.ReadJournal[figures]("compact", filepath.Join(folder, "compact.jsonl")); err != nil {
-		return r, err
-	}
-	for _, turn := range r.journal.Records {
-		r.keep(turn)
-	}
-	return r, nil
-}
+func (r report) write(to io.Writer) error { return r.WritePage(to, r.markdown()) }
 
-// keep appends a turn, in place of all earlier ones if it begins a run.
-func (r *report) keep(turn rig.Record[figures]) {
-	if turn.Figures.Round == 0 && turn.Figures.Way == ours[0] {
-		r.turns = nil
-	}
-	r.turns = append(r.turns, turn)
-}
-
-// keepTurn prints a turn, and appends it to page and journal.
-func (r *report) keepTurn(f figures, err error) error {
+// keepTurn shows a turn, and keeps it.
+func (r report) keepTurn(f figures, err error) error {
 	if err != nil {
 		return err
 	}
 	fmt.Printf("%2d %-28s %6.0f MB in %6.2f s, processor %6.2f s: %.0f MB/s a core\n", f.Round, f.Way,
 		float64(f.Bytes)/1e6, f.WallS, f.CPUS, f.core())
-	r.keep(rig.Record[figures]{Stamp: rig.Here("compact"), Figures: f})
-	if r.journal == nil {
-		return nil
-	}
-	return r.journal.Add(f)
-}
-
-func (r *report) write(to io.Writer) error {
-	page := r.markdown()
-	if _, err := io.WriteString(to, page); err != nil || r.folder == "" || len(r.turns) == 0 {
-		return err
-	}
-	return rig.WritePage(filepath.Join(r.folder, "compact.md"), page)
+	return r.Add(f)
 }
 
 // of returns the values of a way's turns.
-func (r *report) of(way string, value func(f *figures) float64) (values []float64) {
-	for i := range r.turns {
-		if f := &r.turns[i].Figures; f.Way == way {
+func (r report) of(way string, value func(f *figures) float64) (values []float64) {
+	for i := range r.Newest {
+		if f := &r.Newest[i].Figures; f.Way == way {
 			values = append(values, value(f))
 		}
 	}
 	return values
 }
 
-func (r *report) markdown() string {
+func (r report) markdown() string {
 	var b strings.Builder
 	b.WriteString("# Compaction\n\n")
 	cores := r.of(oneCore, (*figures).core)
@@ -128,8 +95,8 @@ func (r *report) markdown() string {
 		b.WriteString("Nothing was measured yet: `go run ./benchmarks/compact`.\n")
 		return b.String()
 	}
-	first := r.turns[0].Figures
-	fmt.Fprintf(&b, "`go run ./benchmarks/compact`, seed %d. %s.\n\n", first.Seed, rig.Origin(rig.StampsOf(r.turns)))
+	first := r.Newest[0].Figures
+	fmt.Fprintf(&b, "`go run ./benchmarks/compact`, seed %d. %s.\n\n", first.Seed, rig.Origin(rig.StampsOf(r.Newest)))
 	fmt.Fprintf(&b, "%d files, %.0f MB, half of them of table points with %d rows each, half of table frames, "+
 		"become %d "+
 		"files\nof up to %.0f MB. Megabytes are those of the files that are read; all are in the page cache. Ours "+
@@ -149,15 +116,15 @@ func (r *report) markdown() string {
 }
 
 // row writes the line of a way. best is our rate.
-func (r *report) row(b *strings.Builder, way string, best float64) {
+func (r report) row(b *strings.Builder, way string, best float64) {
 	rates := r.of(way, (*figures).core)
 	if len(rates) == 0 {
 		return
 	}
 	f := &figures{}
-	for i := range r.turns {
-		if r.turns[i].Figures.Way == way {
-			f = &r.turns[i].Figures
+	for i := range r.Newest {
+		if r.Newest[i].Figures.Way == way {
+			f = &r.Newest[i].Figures
 		}
 	}
 	rate, beside := fmt.Sprintf("%.0f", rates[0]), fmt.Sprintf("%.1f x", best/rig.Median(rates))

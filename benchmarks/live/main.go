@@ -9,7 +9,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -56,8 +55,11 @@ func (c *cli) run(ctx context.Context) error {
 		return err
 	}
 	r, err := newReport(results)
-	if err != nil || c.Render {
-		return errors.Join(err, r.write(os.Stdout))
+	if err != nil {
+		return err
+	}
+	if c.Render {
+		return r.write(os.Stdout)
 	}
 	if c.Quick {
 		c.Runs, c.Frames, c.Stretch = min(c.Runs, 1), min(c.Frames, 150), min(c.Stretch, 300*time.Millisecond)

@@ -23,7 +23,7 @@ type measure struct {
 	*cli
 	program rig.Program
 	broker  string
-	report  *report
+	report  report
 	rounds  int // those that are whole
 }
 
@@ -111,7 +111,7 @@ func (s *stretch) round(ctx context.Context) (whole bool, err error) {
 			f.Scenes,
 			float64(f.Bytes)/1e6,
 		)
-		if err := s.report.add(f); err != nil {
+		if err := s.report.Add(f); err != nil {
 			return false, err
 		}
 	}

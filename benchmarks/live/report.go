@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"path/filepath"
 	"runtime"
 	"strings"
 
@@ -33,60 +32,20 @@ type figures struct {
 	Bytes       int64   `json:"bytes"`
 }
 
-// report collects turns and writes their page.
-type report struct {
-	folder  string
-	journal *rig.Journal[figures]
-	turns   []rig.Record[figures]
+// report is the page of the newest run.
+type report struct{ *rig.Turns[figures] }
+
+func newReport(folder string) (report, error) {
+	turns, err := rig.ReadTurns("live", folder, func(f figures) string { return fmt.Sprint(f.Round, " ", f.Way) })
+	return report{turns}, err
 }
 
-func newReport(folder string) (*report, error) {
-	r := &report{folder: folder}
-	if folder == "" {
-		return r, nil
-	}
-	var err error
-	if r.journal, err = rig.ReadJournal[figures]("live", filepath.Join(folder, "live.jsonl")); err != nil {
-		return r, err
-	}
-	for _, turn := range r.journal.Records {
-		r.keep(turn)
-	}
-	return r, nil
-}
-
-// keep appends a turn, in place of all earlier ones if it begins a run.
-func (r *report) keep(turn rig.Record[figures]) {
-	if turn.Figures.Round == 0 && r.of(0, turn.Figures.Way) != nil {
-		r.turns = nil
-	}
-	r.turns = append(r.turns, turn)
-}
-
-// add appends a turn to page and journal.
-func (r *report) add(f figures) error {
-	r.keep(rig.Record[figures]{Stamp: rig.Here("live"), Figures: f})
-	if r.journal == nil {
-		return nil
-	}
-	return r.journal.Add(f)
-}
-
-func (r *report) write(to io.Writer) error {
-	page := r.markdown()
-	if _, err := io.WriteString(to, page); err != nil || r.folder == "" || len(r.turns) == 0 {
-		return err
-	}
-	if err := r.journal.Save(); err != nil {
-		return err
-	}
-	return rig.WritePage(filepath.Join(r.folder, "live.md"), page)
-}
+func (r report) write(to io.Writer) error { return r.WritePage(to, r.markdown()) }
 
 // of returns the turn of a round; nil if there is none.
-func (r *report) of(round int, way string) *figures {
-	for i := range r.turns {
-		if f := &r.turns[i].Figures; f.Round == round && f.Way == way {
+func (r report) of(round int, way string) *figures {
+	for i := range r.Newest {
+		if f := &r.Newest[i].Figures; f.Round == round && f.Way == way {
 			return f
 		}
 	}
@@ -109,11 +68,11 @@ func percent(i rig.Interval) string {
 // cost returns the medians over rounds of a way's share above the stretch alone, with their
 // intervals: of a frame's wall time less the readers' processor time, and of the run's
 // processor time for a frame.
-func (r *report) cost(way string) (wall, cpu rig.Interval, rounds int) {
+func (r report) cost(way string) (wall, cpu rig.Interval, rounds int) {
 	var walls, cpus []float64
 	cores := runtime.NumCPU()
-	if len(r.turns) > 0 && r.turns[0].Cores > 0 {
-		cores = r.turns[0].Cores
+	if len(r.Newest) > 0 && r.Newest[0].Cores > 0 {
+		cores = r.Newest[0].Cores
 	}
 	for round := 0; ; round++ {
 		one, other := r.of(round, alone), r.of(round, way)
@@ -128,24 +87,24 @@ func (r *report) cost(way string) (wall, cpu rig.Interval, rounds int) {
 }
 
 // pace returns the median over rounds of the scenes that a reader gets in a second.
-func (r *report) pace(way string) float64 {
+func (r report) pace(way string) float64 {
 	var all []float64
-	for i := range r.turns {
-		if f := &r.turns[i].Figures; f.Way == way && f.Readers > 0 && f.WallS > 0 {
+	for i := range r.Newest {
+		if f := &r.Newest[i].Figures; f.Way == way && f.Readers > 0 && f.WallS > 0 {
 			all = append(all, float64(f.Scenes)/float64(f.Readers)/f.WallS)
 		}
 	}
 	return rig.Median(all)
 }
 
-func (r *report) markdown() string {
+func (r report) markdown() string {
 	var b strings.Builder
 	b.WriteString("# Readers of the live page\n\n")
-	if len(r.turns) == 0 {
+	if len(r.Newest) == 0 {
 		b.WriteString("Nothing was measured yet: `go run ./benchmarks/live`.\n")
 		return b.String()
 	}
-	first := r.turns[0]
+	first := r.Newest[0]
 	fmt.Fprintf(&b, "`go run ./benchmarks/live`, commit %s, %s, %d cores, %s. Runs take frames of %d points\n"+
 		"from Kafka to committed Parquet. A round is a stretch of some %.1f s in each way, in any order. The\n"+
 		"costs of a way are medians over rounds, for a frame, against the stretch alone of its round, with the\n"+

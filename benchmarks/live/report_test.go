@@ -23,7 +23,7 @@ func TestPageComparesStretchesOfARound(t *testing.T) {
 			if way == watched {
 				f.Scenes = int64(slow * 101) // in a second 5 for each
 			}
-			if err := r.add(f); err != nil {
+			if err := r.Add(f); err != nil {
 				t.Fatal(err)
 			}
 		}
