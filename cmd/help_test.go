@@ -3,6 +3,7 @@ package cmd
 import (
 	"bytes"
 	"fmt"
+	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -211,4 +212,68 @@ func helpOf(t *testing.T, args []string) string {
 		t.Fatalf("%q: status %d, %s", args, status, stderr.String())
 	}
 	return stdout.String()
+}
+
+// Each example of a help is a command line that the program takes: its flags exist, go together,
+// and have values of their kinds.
+func TestExamplesOfHelpAreCommandLines(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, name := range []string{"production.yaml", "archive.yaml"} {
+		if err := os.WriteFile(name, []byte("ops: hull2d\n"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, nodes := grammar(t)
+	examples := 0
+	for _, node := range nodes {
+		help := helpOf(t, append(strings.Fields(node.FullPath())[1:], "--help"))
+		_, after, found := strings.Cut(help, "\nExamples:\n")
+		if !found {
+			continue
+		}
+		for _, args := range examplesIn(after) {
+			examples++
+			parser, err := config.NewParserOf(args, &cli{}, &config.Settings{
+				Lookup: func(string) (string, bool) { return "", false }, Grammar: func() any { return &cli{} }})
+			if err == nil {
+				_, err = config.Parse(parser, args)
+			}
+			if err != nil {
+				t.Errorf("%s --help: entropipe %s: %v", node.FullPath(), strings.Join(args, " "), err)
+			}
+		}
+	}
+	if examples < 150 {
+		t.Errorf("only %d examples", examples)
+	}
+}
+
+// examplesIn returns the arguments of the command lines of entropipe in the lines that a text
+// begins with indented: what stands between the program's name and a comment, a pipe, a
+// redirection or the line's end. A line that ends with a backslash goes on.
+func examplesIn(text string) (all [][]string) {
+	for line := range strings.Lines(strings.ReplaceAll(text, "\\\n", " ")) {
+		if strings.TrimSpace(line) != "" && !strings.HasPrefix(line, "    ") {
+			break
+		}
+		var args []string
+		within := false
+		for _, word := range strings.Fields(line) {
+			switch {
+			case word == "entropipe":
+				within = true
+			case strings.ContainsAny(word[:1], "#|>&"):
+				if within {
+					all = append(all, args)
+				}
+				args, within = nil, false
+			case within:
+				args = append(args, strings.Trim(word, `'"`))
+			}
+		}
+		if within {
+			all = append(all, args)
+		}
+	}
+	return all
 }

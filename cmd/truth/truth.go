@@ -16,8 +16,8 @@ import (
 
 // Command is the command truth.
 type Command struct {
-	Listen string `default:"127.0.0.1:8422" placeholder:"HOST:PORT" xor:"form"`
-	Print  bool   `xor:"form"`
+	Listen string `default:"127.0.0.1:8422" placeholder:"HOST:PORT"`
+	Print  bool
 }
 
 // patience bounds how long a request may take to arrive, and how long open ones may take
