@@ -320,15 +320,17 @@ func TestImageTraining(t *testing.T) {
 	}
 }
 
-func TestTransformerTrainingMistakes(t *testing.T) {
+func TestTrainingMistakes(t *testing.T) {
 	dir := t.TempDir()
 	text := filepath.Join(dir, "text.txt")
 	if err := os.WriteFile(text, bytes.Repeat([]byte("some text "), 100), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	cut := t.TempDir()
-	if err := os.WriteFile(filepath.Join(cut, "checkpoint.safetensors"), nil, 0o666); err != nil {
-		t.Fatal(err)
+	for _, name := range []string{"checkpoint.safetensors", "m.safetensors.checkpoint"} {
+		if err := os.WriteFile(filepath.Join(cut, name), nil, 0o666); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for _, c := range []struct {
 		args   []string
@@ -347,7 +349,15 @@ func TestTransformerTrainingMistakes(t *testing.T) {
 		{[]string{"train-lm", text, "--context", "16", "--steps", "5", "--out", filepath.Join(dir, "new"), "--resume"},
 			command.ExitRuntime, "nothing was interrupted"},
 		{[]string{"train-lm", text, "--context", "16", "--steps", "1", "--layers", "1", "--dim", "16", "--heads", "2",
-			"--out", cut}, 0, "an interrupted training's checkpoint is there and will be replaced"},
+			"--out", cut}, command.ExitRuntime, "--resume goes on from it; remove the file to begin anew"},
+		{[]string{"train", "synthetic", "--steps", "5", "--out", filepath.Join(cut, "m.safetensors")},
+			command.ExitRuntime, "m.safetensors.checkpoint is there: a training was interrupted"},
+		{[]string{"train", "synthetic", "--steps", "5", "--out", filepath.Join(dir, "no", "m.safetensors")},
+			command.ExitUsage, "there is no folder " + filepath.Join(dir, "no")},
+		{[]string{"train", "synthetic", "--mode", "seed", "--out", filepath.Join(text, "m.safetensors")},
+			command.ExitUsage, "there is no folder " + text},
+		{[]string{"train", "synthetic", "--steps", "5", "--tau", "0.1", "--regulariser", "H_diff", "--out",
+			filepath.Join(dir, "m.safetensors")}, command.ExitUsage, "--tau has no effect here"},
 		{[]string{"train-vit", text, "--steps", "5", "--out", dir}, command.ExitRuntime, "is no folder"},
 		{[]string{"train-vit", dir, "--steps", "5", "--out", dir}, command.ExitRuntime, "neither folders of PNG"},
 		{[]string{"train-vit", "shapes", "--images", "60", "--patch", "5", "--steps", "5", "--out", dir},

@@ -1,8 +1,11 @@
 package command
 
 import (
+	"fmt"
 	"math"
 	"net"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -37,6 +40,28 @@ func CheckFolder(flag, out string) error {
 		return mistake.Value(flag, ": no folder given")
 	}
 	return nil
+}
+
+// CheckFileOut returns a Usage if the file that --out names cannot be made, since its folder is
+// not there or a folder has its name. A long command would say so at its end.
+func CheckFileOut(path string) error {
+	if at, err := os.Stat(filepath.Dir(path)); err != nil || !at.IsDir() {
+		return mistake.Value("out", " %s: there is no folder %s", path, filepath.Dir(path))
+	}
+	if at, err := os.Stat(path); err == nil && at.IsDir() {
+		return mistake.Value("out", " %s: it is a folder; want the name of a file", path)
+	}
+	return nil
+}
+
+// CheckNoCheckpoint refuses to begin a training where an interrupted one left its checkpoint,
+// which the new one would replace.
+func CheckNoCheckpoint(path string) error {
+	if _, err := os.Lstat(path); err != nil {
+		return nil
+	}
+	return fmt.Errorf("%s is there: a training was interrupted. --resume goes on from it; remove the file to begin "+
+		"anew", path)
 }
 
 // CheckListen returns a Usage if --listen is neither HOST:PORT nor off.

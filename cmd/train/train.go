@@ -63,12 +63,20 @@ type Command struct {
 
 // Run trains, writes what comes of it and says what that is.
 func (c *Command) Run(e *command.Env) error {
+	if err := command.CheckFileOut(c.Out); err != nil {
+		return err
+	}
 	if c.Mode == models.Seed {
 		return c.runSeed(e)
 	}
 	cfg, dims, err := c.config()
 	if err != nil {
 		return err
+	}
+	if !c.Resume {
+		if err := command.CheckNoCheckpoint(c.checkpoint()); err != nil {
+			return err
+		}
 	}
 	data, err := c.data(e, dims)
 	if err != nil {
@@ -105,7 +113,7 @@ func (c *Command) Run(e *command.Env) error {
 // config turns flags into settings and the dimensions that the operators ask
 // for.
 func (c *Command) config() (cfg train.Config, dims int, err error) {
-	if err := errors.Join(c.Check(), c.checkOps(), c.checkPrinted()); err != nil {
+	if err := errors.Join(c.Check(), c.checkOps(), c.checkPrinted(), c.checkUsed()); err != nil {
 		return cfg, 0, err
 	}
 	cfg = train.Config{Mode: c.Mode, Regulariser: regulariser(c.Regulariser), Steps: c.Steps, Seed: c.Seed,
@@ -144,7 +152,8 @@ func (c *Command) checkPrinted() error {
 	}{{"--mode", c.Mode != models.Perturb},
 		{"--regulariser", c.Regulariser != "F" && regulariser(c.Regulariser) != train.HDiff},
 		{"--sigma", c.Sigma != 0}, {"--steps", c.Steps != 2000}, {"--batch", c.Batch != 8},
-		{"--lambda", c.Lambda != 0.01}, {"--anchors", c.Anchors != 16}, {"--alpha", c.Alpha != 0}} {
+		{"--lambda", c.Lambda != 0.01}, {"--anchors", c.Anchors != 16}, {"--alpha", c.Alpha != 0},
+		{"--tau", c.Tau != 0.0005}, {"--tolerance", c.Tolerance != 0.0025}} {
 		if f.other {
 			set = append(set, f.flag)
 		}
@@ -154,6 +163,29 @@ func (c *Command) checkPrinted() error {
 	}
 	return mistake.NewUsage(fmt.Errorf("--as-printed is the paper's protocol and sets %s itself: leave out one or the "+
 		"other", strings.Join(set, ", ")))
+}
+
+// checkUsed refuses flags that the regulariser or the mode does not use.
+func (c *Command) checkUsed() error {
+	if c.AsPrinted {
+		return nil
+	}
+	of := regulariser(c.Regulariser)
+	var all []error
+	for _, f := range []struct {
+		flag, needs string
+		idle        bool
+	}{{"--anchors", "--regulariser H_diff", c.Anchors != 16 && of != train.HDiff},
+		{"--alpha", "--regulariser H_diff", c.Alpha != 0 && of != train.HDiff},
+		{"--tau", "--regulariser F or H_soft", c.Tau != 0.0005 && of != train.F && of != train.HSoft},
+		{"--lambda", "a --regulariser", c.Lambda != 0.01 && of == train.None},
+		{"--noise", "--mode denoise", c.Noise != 0 && c.Mode != models.Denoise},
+		{"--tolerance", "--mode perturb", c.Tolerance != 0.0025 && c.Mode != models.Perturb}} {
+		if f.idle {
+			all = append(all, mistake.NewUsage(fmt.Errorf("%s has no effect here: it is for %s", f.flag, f.needs)))
+		}
+	}
+	return errors.Join(all...)
 }
 
 // Check returns all mistakes of the flags, joined, each a mistake.Usage.

@@ -71,7 +71,7 @@ func (c *transformerFlags) checkpoint() string { return filepath.Join(c.Out, "ch
 
 // run takes the trainer to its end and writes the model, or, when a signal ends
 // it, a checkpoint.
-func (c *transformerFlags) run(e *command.Env, t *train.Trainer, command string) error {
+func (c *transformerFlags) run(e *command.Env, t *train.Trainer, line string) error {
 	if c.Resume {
 		if err := t.Resume(c.checkpoint()); errors.Is(err, os.ErrNotExist) {
 			return fmt.Errorf("--resume: %s is not there: nothing was interrupted; leave --resume out to begin",
@@ -79,9 +79,8 @@ func (c *transformerFlags) run(e *command.Env, t *train.Trainer, command string)
 		} else if err != nil {
 			return err
 		}
-	} else if _, err := os.Stat(c.checkpoint()); err == nil {
-		e.Log.Warn("an interrupted training's checkpoint is there and will be replaced: --resume goes on from it",
-			"file", c.checkpoint())
+	} else if err := command.CheckNoCheckpoint(c.checkpoint()); err != nil {
+		return err
 	}
 	if err := os.MkdirAll(c.Out, 0o777); err != nil {
 		return err
@@ -96,7 +95,7 @@ func (c *transformerFlags) run(e *command.Env, t *train.Trainer, command string)
 	r := t.Result()
 	dtype := map[string]safetensors.DType{"f32": safetensors.F32, "f16": safetensors.F16,
 		"bf16": safetensors.BF16}[c.DType]
-	if err := t.Write(c.Out, dtype, command+c.text(t)); err != nil {
+	if err := t.Write(c.Out, dtype, line+c.text(t)); err != nil {
 		return err
 	}
 	if err := os.Remove(c.checkpoint()); err != nil && !errors.Is(err, os.ErrNotExist) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"entropipe/models/checkpoint"
 	"entropipe/models/safetensors"
 )
 
@@ -46,19 +47,20 @@ func (t *Trainer) arrays() []safetensors.Array {
 	return all
 }
 
+// of says of which training a checkpoint is.
+func (t *Trainer) of() (checkpoint.Of, error) {
+	config, err := json.Marshal(t.cfg)
+	return checkpoint.Of{Format: checkpointFormat, Config: string(config), Data: t.data.SHA256}, err
+}
+
 // Save writes a checkpoint to path, whole or not at all.
 func (t *Trainer) Save(path string) error {
-	config, err := json.Marshal(t.cfg)
+	of, err := t.of()
 	if err != nil {
 		return err
 	}
-	rest, err := json.Marshal(state{t.step, t.waited, t.bar, t.best.step, t.best.judgement, t.records})
-	if err != nil {
-		return err
-	}
-	return safetensors.WriteFile(path, map[string]string{
-		"format": checkpointFormat, "config": string(config), "data_sha256": t.data.SHA256, "state": string(rest)},
-		t.arrays())
+	return checkpoint.Write(path, of,
+		state{t.step, t.waited, t.bar, t.best.step, t.best.judgement, t.records}, t.arrays())
 }
 
 // Resume returns the training of a checkpoint. It continues with the same bits as a
@@ -69,39 +71,22 @@ func Resume(path string, cfg Config, data *Data) (*Trainer, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := safetensors.Open(path)
+	of, err := t.of()
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	if err := t.restore(f); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+	var s state
+	if err := checkpoint.Read(path, of, &s, func() ([]safetensors.Array, error) { return t.restored(s) }); err != nil {
+		return nil, err
 	}
+	t.extraViews()
 	return t, nil
 }
 
-func (t *Trainer) restore(f *safetensors.File) error {
-	about := f.Metadata()
-	config, err := json.Marshal(t.cfg)
-	if err != nil {
-		return err
-	}
-	switch {
-	case about["format"] != checkpointFormat:
-		return fmt.Errorf("format %q is not that of a checkpoint, want %s", about["format"], checkpointFormat)
-	case about["config"] != string(config):
-		return fmt.Errorf("the checkpoint was made with other settings: it has %s, and these are %s",
-			about["config"], config)
-	case about["data_sha256"] != t.data.SHA256:
-		return fmt.Errorf("the checkpoint was made on other data: it has SHA-256 %s, and these have %s",
-			about["data_sha256"], t.data.SHA256)
-	}
-	var s state
-	if err := json.Unmarshal([]byte(about["state"]), &s); err != nil {
-		return fmt.Errorf("state cannot be read: %w", err)
-	}
+// restored takes a state, and returns the arrays that go with it.
+func (t *Trainer) restored(s state) ([]safetensors.Array, error) {
 	if s.Step < 0 || s.Step > t.cfg.Steps {
-		return fmt.Errorf("state has step %d of %d", s.Step, t.cfg.Steps)
+		return nil, fmt.Errorf("step is %d of %d", s.Step, t.cfg.Steps)
 	}
 	t.step, t.waited, t.bar, t.records = s.Step, s.Waited, s.Bar, s.Records
 	if s.BestStep > 0 {
@@ -109,21 +94,5 @@ func (t *Trainer) restore(f *safetensors.File) error {
 		t.best = now.clone()
 		t.best.step, t.best.judgement = s.BestStep, s.Best
 	}
-	for _, a := range t.arrays() {
-		if err := restoreArray(f, a.Name, a.Data.([]float32)); err != nil {
-			return err
-		}
-	}
-	t.extraViews()
-	return nil
-}
-
-func restoreArray(f *safetensors.File, name string, to []float32) error {
-	tensor, ok := f.Lookup(name)
-	if !ok || tensor.Len() != len(to) {
-		return fmt.Errorf("tensor %q is missing or does not have %d values", name, len(to))
-	}
-	values, err := tensor.Float32s(nil)
-	copy(to, values)
-	return err
+	return t.arrays(), nil
 }

@@ -319,7 +319,7 @@ func TestCheckpointOfSomethingElse(t *testing.T) {
 	if err := trainer(t, cfg, d, 7).Model().Write(path); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Resume(path, cfg, d); err == nil || !strings.Contains(err.Error(), "not that of a checkpoint") {
+	if _, err := Resume(path, cfg, d); err == nil || !strings.Contains(err.Error(), "no checkpoint of this program") {
 		t.Errorf("a model: %v", err)
 	}
 	if _, err := Resume(path+".none", cfg, d); err == nil {

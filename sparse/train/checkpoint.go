@@ -3,10 +3,9 @@ package train
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
+	"entropipe/models/checkpoint"
 	"entropipe/models/safetensors"
 )
 
@@ -70,10 +69,16 @@ func (t *Trainer) dataSHA256() string {
 	panic("train: a source without a hash")
 }
 
+// of says of which training a checkpoint is.
+func (t *Trainer) of() (checkpoint.Of, error) {
+	config, err := t.settings()
+	return checkpoint.Of{Format: checkpointFormat, Config: config, Data: t.dataSHA256()}, err
+}
+
 // Save writes a checkpoint to a file. The file is replaced as a whole; after an
 // error the old file is intact.
 func (t *Trainer) Save(path string) error {
-	config, err := t.settings()
+	of, err := t.of()
 	if err != nil {
 		return err
 	}
@@ -89,12 +94,7 @@ func (t *Trainer) Save(path string) error {
 			}
 		}
 	}
-	rest, err := json.Marshal(s)
-	if err != nil {
-		return err
-	}
-	return safetensors.WriteFile(path, map[string]string{
-		"format": checkpointFormat, "config": config, "data_sha256": t.dataSHA256(), "state": string(rest)}, t.arrays())
+	return checkpoint.Write(path, of, s, t.arrays())
 }
 
 // Resume restores t from a checkpoint. The checkpoint must come from a training
@@ -103,68 +103,22 @@ func (t *Trainer) Save(path string) error {
 // checkpoint of other settings or other data is an error; t must not be used after
 // an error.
 func (t *Trainer) Resume(path string) error {
-	f, err := safetensors.Open(path)
+	of, err := t.of()
 	if err != nil {
 		return err
-	}
-	defer f.Close()
-	if err := t.restore(f); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	return nil
-}
-
-// differences names the settings that differ between two JSON objects, with both
-// values.
-func differences(old, now string) string {
-	var a, b map[string]json.RawMessage
-	if json.Unmarshal([]byte(old), &a) != nil || json.Unmarshal([]byte(now), &b) != nil {
-		return fmt.Sprintf("it has %.200s", old)
-	}
-	var list []string
-	for name := range b {
-		if string(a[name]) != string(b[name]) {
-			list = append(list, fmt.Sprintf("%s was %s and is %s", name, a[name], b[name]))
-		}
-	}
-	if len(list) == 0 {
-		return "another version of this program wrote it"
-	}
-	slices.Sort(list)
-	return strings.Join(list, ", ")
-}
-
-func (t *Trainer) restore(f *safetensors.File) error {
-	about := f.Metadata()
-	config, err := t.settings()
-	if err != nil {
-		return err
-	}
-	switch {
-	case about["format"] != checkpointFormat:
-		return fmt.Errorf("its format is %q, not %s: the file is no checkpoint of this program",
-			about["format"], checkpointFormat)
-	case about["config"] != config:
-		return fmt.Errorf("the checkpoint was made with other settings: %s", differences(about["config"], config))
-	case about["data_sha256"] != t.dataSHA256():
-		return fmt.Errorf("the checkpoint was made on other data: its data have SHA-256 %s, these have %s",
-			about["data_sha256"], t.dataSHA256())
 	}
 	var s state
-	if err := json.Unmarshal([]byte(about["state"]), &s); err != nil {
-		return fmt.Errorf("state: %w", err)
-	}
+	return checkpoint.Read(path, of, &s, func() ([]safetensors.Array, error) { return t.restored(s) })
+}
+
+// restored takes a state, and returns the arrays that go with it.
+func (t *Trainer) restored(s state) ([]safetensors.Array, error) {
 	if s.Step < 0 || s.Elapsed < 0 || t.cfg.Steps > 0 && s.Step > t.cfg.Steps {
-		return fmt.Errorf("state: step is %d of %d", s.Step, t.cfg.Steps)
-	}
-	for _, a := range t.arrays() {
-		if err := restoreArray(f, a.Name, a.Data.([]float32)); err != nil {
-			return err
-		}
+		return nil, fmt.Errorf("step is %d of %d", s.Step, t.cfg.Steps)
 	}
 	if a := t.anchors; a != nil {
 		if len(s.Alpha) != len(a.alpha) {
-			return fmt.Errorf("state: it has %d temperatures but must have %d", len(s.Alpha), len(a.alpha))
+			return nil, fmt.Errorf("it has %d temperatures but must have %d", len(s.Alpha), len(a.alpha))
 		}
 		a.placed, a.alpha = s.Placed, s.Alpha
 	}
@@ -172,21 +126,11 @@ func (t *Trainer) restore(f *safetensors.File) error {
 		g.hard = s.Hard
 		for _, i := range s.Shut {
 			if i < 0 || i >= len(g.shut) {
-				return fmt.Errorf("state: gate %d does not exist: there are %d", i, len(g.shut))
+				return nil, fmt.Errorf("gate %d does not exist: there are %d", i, len(g.shut))
 			}
 			g.shut[i] = true
 		}
 	}
 	t.step, t.elapsed, t.records = s.Step, s.Elapsed, s.Records
-	return nil
-}
-
-func restoreArray(f *safetensors.File, name string, to []float32) error {
-	tensor, ok := f.Lookup(name)
-	if !ok || tensor.Len() != len(to) {
-		return fmt.Errorf("tensor %q is missing or does not have %d values", name, len(to))
-	}
-	values, err := tensor.Float32s(nil)
-	copy(to, values)
-	return err
+	return t.arrays(), nil
 }
