@@ -4,12 +4,10 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/alecthomas/kong"
+
+	"entropipe/benchmarks/rig"
 )
 
 type cli struct {
@@ -23,11 +21,8 @@ type cli struct {
 func main() {
 	var c cli
 	k := kong.Parse(&c, kong.Name("attention"), kong.Description("Times the token branch beside its peers."))
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	k.BindTo(ctx, (*context.Context)(nil))
-	if err := k.Run(); err != nil {
-		fmt.Fprintln(os.Stderr, "attention:", err)
-		os.Exit(1)
-	}
+	rig.Main("attention", func(ctx context.Context) error {
+		k.BindTo(ctx, (*context.Context)(nil))
+		return k.Run()
+	})
 }

@@ -12,10 +12,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
-	"syscall"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -42,12 +40,7 @@ type common struct {
 }
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := command(ctx, os.Args[1:]); err != nil {
-		fmt.Fprintln(os.Stderr, "backfill:", err)
-		os.Exit(1)
-	}
+	rig.Main("backfill", func(ctx context.Context) error { return command(ctx, os.Args[1:]) })
 }
 
 // command runs one command line.

@@ -17,11 +17,9 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"regexp"
 	"strconv"
-	"syscall"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -52,12 +50,7 @@ const (
 func main() {
 	var c cli
 	kong.Parse(&c, kong.Name("buckets"), kong.Description("Measures outputs in buckets beside those in folders."))
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := c.run(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "buckets:", err)
-		os.Exit(1)
-	}
+	rig.Main("buckets", c.run)
 }
 
 func (c *cli) run(ctx context.Context) error {

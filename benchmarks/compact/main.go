@@ -13,10 +13,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"strconv"
-	"syscall"
 
 	"github.com/alecthomas/kong"
 
@@ -40,12 +38,7 @@ type cli struct {
 func main() {
 	var c cli
 	kong.Parse(&c, kong.Name("compact"), kong.Description("Measures compaction beside other programs."))
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := c.run(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "compact:", err)
-		os.Exit(1)
-	}
+	rig.Main("compact", c.run)
 }
 
 func (c *cli) run(ctx context.Context) error {

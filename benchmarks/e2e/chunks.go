@@ -32,7 +32,7 @@ const (
 // Run is the subcommand.
 func (c *chunksCmd) Run(e *env) error {
 	if c.Partitions < 1 || c.Rounds < 1 || c.Frames < int64(c.Partitions) {
-		return fmt.Errorf("%w: want at least one round, partition, and frame a partition", errUsage)
+		return fmt.Errorf("%w: want at least one round, partition, and frame a partition", rig.ErrUsage)
 	}
 	// Scripts that start a real Kafka leave its limits alone.
 	if err := os.Setenv("ENTROPIPE_KAFKA_DEFAULTS", "1"); err != nil {

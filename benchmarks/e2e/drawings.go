@@ -19,7 +19,7 @@ type drawingsCmd struct {
 
 func (c *drawingsCmd) Run(e *env) error {
 	if c.Loop < 1 || c.Rounds < 1 || c.Partitions < 1 {
-		return fmt.Errorf("%w: want at least one loop, round and partition", errUsage)
+		return fmt.Errorf("%w: want at least one loop, round and partition", rig.ErrUsage)
 	}
 	dir, err := dataDir(c.Data, "sketch", "quickdraw_simplified")
 	if err != nil {

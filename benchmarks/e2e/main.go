@@ -21,11 +21,11 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"github.com/alecthomas/kong"
+
+	"entropipe/benchmarks/rig"
 )
 
 type cli struct {
@@ -51,22 +51,14 @@ func main() {
 	var c cli
 	k := kong.Parse(&c, kong.Name("e2e"), kong.Description("Measures entropipe end to end. benchmarks/README.md "+
 		"says what is judged against what."))
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	ctx, cancel := context.WithTimeoutCause(ctx, c.Timeout, fmt.Errorf("--timeout %v is over", c.Timeout))
-	defer cancel()
-	err := checkScratch(c.Scratch)
-	if err == nil {
-		err = k.Run(&env{ctx: ctx, flags: &c})
-	}
-	if err == nil {
-		return
-	}
-	fmt.Fprintln(os.Stderr, "e2e:", err)
-	if errors.Is(err, errUsage) {
-		os.Exit(2)
-	}
-	os.Exit(1)
+	rig.Main("e2e", func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeoutCause(ctx, c.Timeout, fmt.Errorf("--timeout %v is over", c.Timeout))
+		defer cancel()
+		if err := checkScratch(c.Scratch); err != nil {
+			return err
+		}
+		return k.Run(&env{ctx: ctx, flags: &c})
+	})
 }
 
 // checkScratch refuses a folder with something in it: an output found there
@@ -80,12 +72,10 @@ func checkScratch(dir string) error {
 		return nil
 	}
 	if err == nil && len(entries) > 0 {
-		return fmt.Errorf("%w: --scratch %s is not empty", errUsage, dir)
+		return fmt.Errorf("%w: --scratch %s is not empty", rig.ErrUsage, dir)
 	}
 	return err
 }
-
-var errUsage = errors.New("usage")
 
 // env is what every command gets.
 type env struct {

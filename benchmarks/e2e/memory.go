@@ -40,7 +40,7 @@ type sample struct {
 
 func (c *memoryCmd) Run(e *env) error {
 	if c.Frames < int64(c.Partitions) || c.Partitions < 1 || c.Every < time.Millisecond {
-		return fmt.Errorf("%w: want at least a frame a partition, and samples at least 1 ms apart", errUsage)
+		return fmt.Errorf("%w: want at least a frame a partition, and samples at least 1 ms apart", rig.ErrUsage)
 	}
 	dir, err := dataDir(c.Data, "kitti", "raw_2011_09_26_drive_0005")
 	if err != nil {

@@ -28,7 +28,7 @@ type profileCmd struct {
 
 func (c *profileCmd) Run(e *env) error {
 	if c.Partitions < 1 || c.Frames < int64(c.Partitions) || c.Loop < 1 {
-		return fmt.Errorf("%w: want at least one partition, loop, and frame a partition", errUsage)
+		return fmt.Errorf("%w: want at least one partition, loop, and frame a partition", rig.ErrUsage)
 	}
 	b, err := e.open("profile", e.flags.Broker)
 	if err != nil {
@@ -113,7 +113,7 @@ func (c *profileCmd) profiled(b *bench) (p profile, err error) {
 		return p, err
 	}
 	if len(files) == 0 {
-		return p, fmt.Errorf("%w: the run lasted less than a second, too short for a profile: send more", errUsage)
+		return p, fmt.Errorf("%w: the run lasted less than a second, too short for a profile: send more", rig.ErrUsage)
 	}
 	if p.frames, err = parseFrames(bytes.NewReader(page)); err != nil {
 		return p, err

@@ -29,7 +29,7 @@ type throughputCmd struct {
 func (c *throughputCmd) Run(e *env) error {
 	if c.Partitions < 1 || c.Rounds < 1 || c.Frames < int64(c.Partitions) || (c.Python == "") != (c.Baseline == "") {
 		return fmt.Errorf("%w: want at least one round, partition, and frame a partition; --python goes with "+
-			"--baseline", errUsage)
+			"--baseline", rig.ErrUsage)
 	}
 	dir, err := dataDir(c.Data, "kitti", "raw_2011_09_26_drive_0005")
 	if err != nil {

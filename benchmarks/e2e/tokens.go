@@ -32,7 +32,7 @@ type tokensCmd struct {
 // read them from the broker and commit its rows, in turns.
 func (c *tokensCmd) Run(e *env) error {
 	if c.Sequences < 1 || c.Clip < 1 || c.Pack < 1 || c.Budget < 1 || c.Partitions < 1 || c.Rounds < 1 {
-		return fmt.Errorf("%w: want at least one of everything", errUsage)
+		return fmt.Errorf("%w: want at least one of everything", rig.ErrUsage)
 	}
 	lengths, err := rig.TraceLengths(c.Clip)
 	if err != nil {

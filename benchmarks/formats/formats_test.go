@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	}
 	if args := os.Args[1:]; slices.Contains([]string{"read", "write"}, args[0]) {
-		os.Exit(run(args))
+		main()
 	}
 	os.Exit(cmd.Main(os.Args[1:], os.Stdout, os.Stderr))
 }

@@ -13,10 +13,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -52,27 +50,24 @@ type renderCmd struct {
 	Results string `placeholder:"DIR" help:"Folder of the result (benchmarks/results)."`
 }
 
-func main() { os.Exit(run(os.Args[1:])) }
+func main() {
+	rig.Main("formats", func(ctx context.Context) error { return run(ctx, os.Args[1:]) })
+}
 
-// run runs the command line, and returns the exit status.
-func run(args []string) int {
+// run runs the command line.
+func run(ctx context.Context, args []string) error {
 	var c cli
 	parser, err := kong.New(&c, kong.Name("formats"), kong.Description("Times the readers of sensor formats beside "+
 		"Python's."), kong.Vars{"forms": strings.Join(formNames(), ", ")})
-	if err == nil {
-		var parsed *kong.Context
-		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-		defer stop()
-		if parsed, err = parser.Parse(args); err == nil {
-			parsed.BindTo(ctx, (*context.Context)(nil))
-			err = parsed.Run()
-		}
-	}
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "formats:", err)
-		return 1
+		return err
 	}
-	return 0
+	parsed, err := parser.Parse(args)
+	if err != nil {
+		return err
+	}
+	parsed.BindTo(ctx, (*context.Context)(nil))
+	return parsed.Run()
 }
 
 // Run measures every input in turns.

@@ -12,10 +12,8 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"strconv"
-	"syscall"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -41,12 +39,7 @@ const topic = "points"
 func main() {
 	var c cli
 	kong.Parse(&c, kong.Name("live"), kong.Description("Measures what readers of the live page cost a run."))
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := c.run(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "live:", err)
-		os.Exit(1)
-	}
+	rig.Main("live", c.run)
 }
 
 func (c *cli) run(ctx context.Context) error {

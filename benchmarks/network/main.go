@@ -17,10 +17,8 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"slices"
-	"syscall"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -44,12 +42,7 @@ type cli struct {
 func main() {
 	var c cli
 	kong.Parse(&c, kong.Name("network"), kong.Description("Times EntropyNet and its training beside PyTorch."))
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := c.run(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "network:", err)
-		os.Exit(1)
-	}
+	rig.Main("network", c.run)
 }
 
 func (c *cli) run(ctx context.Context) error {

@@ -38,7 +38,7 @@ func (c *timeCmd) wanted() ([]peer, error) {
 		case i >= 0:
 			some = append(some, peers[i])
 		case name != "none":
-			return nil, fmt.Errorf("%w: no peer is called %s", errUsage, name)
+			return nil, fmt.Errorf("%w: no peer is called %s", rig.ErrUsage, name)
 		}
 	}
 	return some, nil

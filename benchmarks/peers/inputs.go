@@ -116,7 +116,7 @@ func (c *timeCmd) inputs() ([]input, error) {
 	}
 	for _, name := range c.Dist {
 		if name != "kitti" && !slices.ContainsFunc(distributions, func(d distribution) bool { return d.name == name }) {
-			return nil, fmt.Errorf("%w: no distribution is called %s", errUsage, name)
+			return nil, fmt.Errorf("%w: no distribution is called %s", rig.ErrUsage, name)
 		}
 	}
 	var all []input
@@ -139,7 +139,7 @@ func (c *timeCmd) inputs() ([]input, error) {
 		all = append(frames, all...)
 	}
 	if len(all) == 0 {
-		return nil, fmt.Errorf("%w: no distribution of --dist belongs to --ops", errUsage)
+		return nil, fmt.Errorf("%w: no distribution of --dist belongs to --ops", rig.ErrUsage)
 	}
 	return all, nil
 }
@@ -157,7 +157,7 @@ func (c *timeCmd) sizes() (sizes []int, err error) {
 	for _, text := range texts {
 		f, err := strconv.ParseFloat(text, 64)
 		if err != nil || f != math.Trunc(f) || f < 10 || f > 1e8 {
-			return nil, fmt.Errorf("%w: --sizes %s: want 10 to 1e8", errUsage, text)
+			return nil, fmt.Errorf("%w: --sizes %s: want 10 to 1e8", rig.ErrUsage, text)
 		}
 		sizes = append(sizes, int(f))
 	}

@@ -14,13 +14,10 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -55,19 +52,11 @@ func main() {
 	k := kong.Parse(&c, kong.Name("peers"), kong.Vars{"ops": "hull2d,maxima2d,maxima3d,hull3d,delaunay2d"},
 		kong.Description("Times other libraries beside ours. benchmarks/peers/README.md says what is judged against "+
 			"what."))
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	k.BindTo(ctx, (*context.Context)(nil))
-	if err := k.Run(); err != nil {
-		fmt.Fprintln(os.Stderr, "peers:", err)
-		if errors.Is(err, errUsage) {
-			os.Exit(2)
-		}
-		os.Exit(1)
-	}
+	rig.Main("peers", func(ctx context.Context) error {
+		k.BindTo(ctx, (*context.Context)(nil))
+		return k.Run()
+	})
 }
-
-var errUsage = errors.New("usage")
 
 // Run builds, times, compares and reports.
 func (c *timeCmd) Run(ctx context.Context) error {

@@ -209,11 +209,11 @@ func TestInputsRefuseWhatIsNotThere(t *testing.T) {
 		{timeCmd{Ops: opOrder, Dist: []string{"squares"}}, "no distribution is called squares"},
 		{timeCmd{Ops: []string{"hull3d"}, Dist: []string{"square"}}, "no distribution of --dist belongs to --ops"},
 	} {
-		if _, err := c.cmd.inputs(); !errors.Is(err, errUsage) || !strings.Contains(err.Error(), c.want) {
+		if _, err := c.cmd.inputs(); !errors.Is(err, rig.ErrUsage) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v, want %q", c.cmd, err, c.want)
 		}
 	}
-	if _, err := (&timeCmd{Only: []string{"cgla"}}).wanted(); !errors.Is(err, errUsage) {
+	if _, err := (&timeCmd{Only: []string{"cgla"}}).wanted(); !errors.Is(err, rig.ErrUsage) {
 		t.Errorf("unknown peer: %v", err)
 	}
 	if some, err := (&timeCmd{Only: []string{"none"}}).wanted(); err != nil || len(some) > 0 {

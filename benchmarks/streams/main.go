@@ -15,11 +15,8 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -52,16 +49,10 @@ func main() {
 	k := kong.Parse(&c, kong.Name("streams"), kong.Vars{"engines": "entropipe,flink,spark,iceberg",
 		"works": "messages,records,points,shapes"},
 		kong.Description("Times Flink and Spark beside entropipe, from Kafka to Parquet."))
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	k.BindTo(ctx, (*context.Context)(nil))
-	if err := k.Run(); err != nil {
-		if status := exitStatus(0); errors.As(err, &status) {
-			os.Exit(int(status))
-		}
-		fmt.Fprintln(os.Stderr, "streams:", err)
-		os.Exit(1)
-	}
+	rig.Main("streams", func(ctx context.Context) error {
+		k.BindTo(ctx, (*context.Context)(nil))
+		return k.Run()
+	})
 }
 
 // exitStatus is the status of a command that is run by this program.
@@ -69,6 +60,9 @@ type exitStatus int
 
 // Error says the status.
 func (s exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
+
+// ExitCode is the status.
+func (s exitStatus) ExitCode() int { return int(s) }
 
 // renderCmd writes the page.
 type renderCmd struct {

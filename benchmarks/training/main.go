@@ -12,11 +12,9 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"runtime"
 	"slices"
-	"syscall"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -56,12 +54,7 @@ func main() {
 	var c cli
 	kong.Parse(&c, kong.Name("training"),
 		kong.Description("Trains small transformers, and says how fast and how well."))
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := c.run(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "training:", err)
-		os.Exit(1)
-	}
+	rig.Main("training", c.run)
 }
 
 func (c *cli) run(ctx context.Context) error {

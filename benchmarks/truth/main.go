@@ -24,11 +24,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -161,12 +159,7 @@ func main() {
 	c := cli{Shown: os.Stderr}
 	kong.Parse(&c, kong.Name("truth"), kong.Vars{"names": strings.Join(names, ", "), "seeds": listed(paperSeeds, ",")},
 		kong.Description("Repeats the experiments of the paper, each as a table beside the printed figures."))
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second interrupt ends the program at once
-	if err := c.run(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "truth:", err)
-		os.Exit(1)
-	}
+	rig.Main("truth", c.run)
 }
 
 func (c *cli) run(ctx context.Context) error {
