@@ -69,7 +69,9 @@ func pointOf(e estimate.Estimate, format string) string {
 // gridColumns are the columns of the grid.
 var gridColumns = rig.Table[*line]{
 	{Head: "row", Align: rig.Right, Text: func(l *line) string { return fmt.Sprint(l.number) }},
-	{Head: "claim", Text: func(l *line) string { return fmt.Sprintf("[%s](%s)", l.title, l.page()) }},
+	{Head: "claim, figure", Text: func(l *line) string {
+		return fmt.Sprintf("[%s](%s): %s", l.title, l.page(), l.figure)
+	}},
 	{Head: "printed", Text: func(l *line) string { return l.printed }},
 	{Head: "as printed, here", Align: rig.Right, Text: func(l *line) string {
 		return pointOf(l.printedHere,
@@ -103,8 +105,8 @@ func verdictCounts(lines []line) string {
 }
 
 // frontPage is the page that a reader opens first. records is the way from the page to the
-// records' folder.
-func frontPage(s sheet, lines []line, pictures []drawing, records string) string {
+// records' folder, again says where a run with other seeds disagrees.
+func frontPage(s sheet, lines []line, pictures []drawing, records, again string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# The truth page\n\n\"Differentiable Entropy Regularization\" prints %d tables, figures and "+
 		"algorithms. This page sets each beside what was measured here: as printed, corrected, and the strongest "+
@@ -112,14 +114,9 @@ func frontPage(s sheet, lines []line, pictures []drawing, records string) string
 		records)
 	b.WriteString("A doubt is settled by a command: `go run ./benchmarks/truth --row 12 --seeds 7,77,777` measures a " +
 		"row with your seeds into a folder of its own, and `--against` lists what disagrees with these records.\n\n")
-	switch {
-	case !ofPaper():
+	if !ofPaper() {
 		fmt.Fprintf(&b, "These are the seeds %s. [Another page](%s/against.md) lists every figure that disagrees with "+
 			"those of the paper's seeds.\n\n", listed(seeds, ", "), records)
-	case strings.HasSuffix(records, committed):
-		fmt.Fprintf(&b, "[Another page](%[2]s-%[3]s/against.md) lists the experiments that ran with the seeds "+
-			"%[1]s, too, and every figure that disagrees.\n\n",
-			listed(freshSeeds, ", "), records, listed(freshSeeds, "-"))
 	}
 	fmt.Fprintf(&b, "## The %d rows\n\nVerdicts about the claims: %s. ", len(lines), verdictCounts(lines))
 	fmt.Fprintf(&b, "A claim is decided where p is at most %g after Holm's correction over all rows.\n\n",
@@ -130,8 +127,14 @@ func frontPage(s sheet, lines []line, pictures []drawing, records string) string
 	}
 	b.WriteString(gridColumns.Markdown(p))
 	b.WriteString("\n\"As printed, here\" follows the paper's definition; \"corrected\" is the form that " +
-		"[the errata](errata.md) justify. The interval belongs to the figure that the verdict judges.\n" +
-		agreement(s) + "\n## Figures\n")
+		"[the errata](errata.md) justify. The interval belongs to the figure that the verdict judges.\n")
+	if again != "" {
+		fmt.Fprintf(&b, "\n## The same with other seeds\n\nWith the seeds %s in place of the paper's, %s\nA figure "+
+			"disagrees where its difference is outside its own 95 %% interval after Holm's correction over all of "+
+			"them. [Another page](%s-%s/against.md) lists what ran, where and how long.\n", listed(freshSeeds, ", "),
+			again, records, listed(freshSeeds, "-"))
+	}
+	b.WriteString(agreement(s) + "\n## Figures\n")
 	for _, f := range pictures {
 		fmt.Fprintf(&b, "\n### %s\n\n%s\n", f.title, f.caption)
 		if f.svg == "" {
@@ -299,11 +302,17 @@ func (r run) origin(experiment string) string {
 }
 
 // writeTruth writes the front page, the pages of the rows, the figures and the errata.
-// records is the way from the folder to that of the records.
-func writeTruth(r run, folder, records string) error {
+// records is the way from the folder to that of the records; again has those of a run with other
+// seeds, if there is one.
+func writeTruth(r, again run, folder, records string) error {
 	s := r.sheet()
 	lines, pictures := linesOf(s), picturesOf(s)
-	pages := map[string]string{"README.md": frontPage(s, lines, pictures, records), "errata.md": errataPage()}
+	disagree := ""
+	if len(again) > 0 {
+		disagree = disagreements(again, r)
+	}
+	pages := map[string]string{"README.md": frontPage(s, lines, pictures, records, disagree),
+		"errata.md": errataPage()}
 	for k := range lines {
 		pages[lines[k].page()] = rowPage(&lines[k], r, records)
 	}

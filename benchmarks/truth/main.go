@@ -363,7 +363,13 @@ func (c *cli) writePages(chosen []*experiment, kept bool) error {
 	if err != nil {
 		return err
 	}
-	if err := writeTruth(r, c.Page, filepath.ToSlash(way)); err != nil {
+	var again run
+	if ofPaper() && c.Results == committed {
+		if again, err = runOf(committed + "-" + listed(freshSeeds, "-")); err != nil {
+			return err
+		}
+	}
+	if err := writeTruth(r, again, c.Page, filepath.ToSlash(way)); err != nil {
 		return err
 	}
 	for _, e := range chosen {

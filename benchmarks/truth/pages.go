@@ -14,7 +14,7 @@ func siteOf(lines []line, pages map[string]string) (string, error) {
 	for k := range lines {
 		l := &lines[k]
 		sections = append(sections, site.Section{File: l.page(), Name: fmt.Sprintf("%d %s", l.number, l.title),
-			Markdown: pages[l.page()]})
+			Group: "Rows", Markdown: pages[l.page()]})
 	}
 	pictures := map[string]string{}
 	for name, page := range pages {

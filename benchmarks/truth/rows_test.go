@@ -48,7 +48,7 @@ func TestRowsAreWhole(t *testing.T) {
 // made: figures without records are absent.
 func TestGridWithoutRecords(t *testing.T) {
 	dir := t.TempDir()
-	if err := writeTruth(run{}, dir, "records"); err != nil {
+	if err := writeTruth(run{}, nil, dir, "records"); err != nil {
 		t.Fatal(err)
 	}
 	for _, l := range linesOf(sheet{}) {

@@ -20,8 +20,9 @@ import (
 //go:embed style.css
 var style string
 
-// Section is a page: its file's name, its name in the list of contents, and its Markdown.
-type Section struct{ File, Name, Markdown string }
+// Section is a page: its file's name, its name in the list of contents, and its Markdown. A
+// section of a group stands in a list under the group's name, which opens.
+type Section struct{ File, Name, Group, Markdown string }
 
 var (
 	link    = regexp.MustCompile(`<a href="([^"]*)">(.*?)</a>`)
@@ -45,13 +46,8 @@ func Page(title string, sections []Section, pictures map[string]string) (string,
 		"<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"+
 		"<meta name=\"color-scheme\" content=\"light "+
 		"dark\">\n<title>%s</title>\n<style>\n%s</style>\n</head>\n<body>\n"+
-		"<a class=\"skip\" href=\"#%s\">To the grid</a>\n<nav aria-label=\"Pages\"><ul>\n", html.EscapeString(title),
-		style,
-		id(sections[0].File))
-	for _, s := range sections {
-		fmt.Fprintf(&b, "<li><a href=\"#%s\">%s</a></li>\n", ids[s.File], html.EscapeString(s.Name))
-	}
-	b.WriteString("</ul></nav>\n<main>\n")
+		"<a class=\"skip\" href=\"#%s\">To the grid</a>\n%s<main>\n", html.EscapeString(title), style,
+		id(sections[0].File), contents(sections))
 	for _, s := range sections {
 		var text bytes.Buffer
 		if err := markdown.Convert([]byte(s.Markdown), &text); err != nil {
@@ -62,6 +58,28 @@ func Page(title string, sections []Section, pictures map[string]string) (string,
 	}
 	b.WriteString("</main>\n</body>\n</html>\n")
 	return b.String(), nil
+}
+
+// contents is the list of the sections. A group begins where its first section stands.
+func contents(sections []Section) string {
+	var b strings.Builder
+	b.WriteString("<nav aria-label=\"Pages\">\n<ul>\n")
+	group := ""
+	for _, s := range sections {
+		if s.Group != group && group != "" {
+			b.WriteString("</ol></details></li>\n")
+		}
+		if s.Group != group && s.Group != "" {
+			fmt.Fprintf(&b, "<li><details><summary>%s</summary><ol>\n", html.EscapeString(s.Group))
+		}
+		group = s.Group
+		fmt.Fprintf(&b, "<li><a href=\"#%s\">%s</a></li>\n", id(s.File), html.EscapeString(s.Name))
+	}
+	if group != "" {
+		b.WriteString("</ol></details></li>\n")
+	}
+	b.WriteString("</ul>\n</nav>\n")
+	return b.String()
 }
 
 // id is the anchor of a page.
