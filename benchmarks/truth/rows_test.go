@@ -172,7 +172,8 @@ func TestVerdictsAreComputed(t *testing.T) {
 		t.Errorf("only %d strings were looked at", literals)
 	}
 	templates := []*regexp.Regexp{regexp.MustCompile(`Verdict: \*\*[a-z]+\*\*`),
-		regexp.MustCompile(`\| [a-z]+ \| ` + "`--row"), regexp.MustCompile(`Verdicts about the claims: .*\. A claim`)}
+		regexp.MustCompile(`\| [a-z]+ \| ` + "`--row"), regexp.MustCompile(`Verdicts about the claims: .*\. A claim`),
+		regexp.MustCompile(`(?m)^\* verdict of row \d+, [^:]*: [a-z]+, was [a-z]+`)}
 	pages, err := filepath.Glob("../../docs/truth/*.md")
 	if err != nil || len(pages) < 38 {
 		t.Fatalf("%d pages, %v", len(pages), err)
