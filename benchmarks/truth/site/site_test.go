@@ -10,7 +10,8 @@ import (
 func TestPage(t *testing.T) {
 	page, err := Page("A & B", []Section{
 		{File: "README.md", Name: "Grid", Markdown: "# Top\n\n[one](row-01.md), [its end](row-01.md#end), " +
-			"[here](#top), [data](../../data/a.jsonl), [far](https://example.com/x)\n\n![A figure](f.svg)\n\n![Lost](g.svg)\n"},
+			"[here](#top), [data](../../data/a.jsonl), [far](https://example.com/x)\n\n" +
+			"![A figure](f.svg)\n\n![Lost](g.svg)\n"},
 		{File: "row-01.md", Name: "1 <first>", Group: "Rows", Markdown: "# One\n\n## End\n\n| a |\n|---|\n| 1 |\n"},
 		{File: "row-02.md", Name: "2", Group: "Rows", Markdown: "# Two\n"},
 		{File: "last.md", Name: "Last", Markdown: "| verdict | command |\n|---|---|\n| open | `x` |\n"},
