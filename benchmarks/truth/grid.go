@@ -194,9 +194,10 @@ func (l *line) inWords() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "row %d, %s: %s%s\n  %-18s%s\n", l.number, l.title, l.word, l.reason(), "printed", l.printed)
 	for _, part := range []struct {
-		name string
-		e    estimate.Estimate
-	}{{"as printed, here", l.printedHere}, {"corrected", l.better}, {"strongest peer", l.beside}} {
+		name, of string
+		e        estimate.Estimate
+	}{{"as printed, here", "", l.printedHere}, {"corrected", l.correctedName, l.better},
+		{"strongest peer", l.peerName, l.beside}} {
 		if part.e.Kind == estimate.None {
 			continue
 		}
@@ -204,8 +205,8 @@ func (l *line) inWords() string {
 		if span := spanOf(part.e, l.format); span != "" {
 			fmt.Fprintf(&b, " (%s)", span)
 		}
-		if part.name == "strongest peer" {
-			fmt.Fprintf(&b, ", %s", l.peerName)
+		if part.of != "" {
+			b.WriteString(", " + part.of)
 		}
 		b.WriteString("\n")
 	}
@@ -225,7 +226,8 @@ func figureTable(l *line) string {
 		{Head: "units", Align: rig.Right, Text: func(n named) string { return fmt.Sprint(n.e.Units) }},
 		{Head: "interval by", Text: func(n named) string { return n.e.Kind.String() }},
 	}
-	lines := []named{{"as printed, here", l.printedHere}, {"corrected", l.better}, {l.peerName, l.beside}}
+	lines := []named{{"as printed, here", l.printedHere}, {"corrected: " + l.correctedName, l.better},
+		{"peer: " + l.peerName, l.beside}}
 	var kept []named
 	for _, n := range lines {
 		if n.e.Kind != estimate.None {

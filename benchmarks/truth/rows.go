@@ -25,6 +25,8 @@ type row struct {
 	corrected   func(sheet) estimate.Estimate
 	peer        func(sheet) estimate.Estimate
 	peerName    string
+	// correctedName says what the corrected figure is of.
+	correctedName string
 
 	here    string // how what is measured here differs from the paper's setting
 	missing string // what is still to be built

@@ -84,8 +84,9 @@ var geometryRows = []row{
 		experiments: []string{"tradeoff"},
 		asPrinted:   trainedWith("H_diff", "r2", 1), corrected: trainedWith("F", "r2", 1),
 		here: "EntropyNet by the paper's protocol, sigma 0.1, a unit a seed: held-out H_diff against the entropy G " +
-			"of held-out frames over the evaluations of a training. The corrected form is F." + lengthOfTrainings,
-		change: "A training of H_diff, train and test frames apart, whose R² reaches 0.96 on each of five seeds.",
+			"of held-out frames over the evaluations of a training." + lengthOfTrainings,
+		correctedName: "F",
+		change:        "A training of H_diff, train and test frames apart, whose R² reaches 0.96 on each of five seeds.",
 	},
 	{
 		number: 3, title: "H_soft", lines: "142-165, 189-203",
@@ -94,9 +95,10 @@ var geometryRows = []row{
 		limit:       atLeast(0),
 		experiments: []string{"correlation"},
 		asPrinted:   ranked("hsoft"), corrected: ranked("f64"), peer: ranked("logh"),
-		peerName: "logarithm of the number of vertices",
-		here:     "Eight random lines; the pages of the experiment have the principal ones, too.",
-		change:   "A choice of lines, fixed before the sets are drawn, whose correlation is above 0 over the families.",
+		peerName:      "logarithm of the number of vertices",
+		here:          "Eight random lines; the pages of the experiment have the principal ones, too.",
+		correctedName: "F",
+		change:        "A choice of lines, fixed before the sets are drawn, whose correlation is above 0 over the families.",
 	},
 	{
 		number: 4, title: "F and G", lines: "none: ours",
@@ -105,19 +107,20 @@ var geometryRows = []row{
 		judgesCorrected: true,
 		experiments:     []string{"correlation"},
 		corrected:       correlates("f64"), peer: correlates("logh"), peerName: "logarithm of the number of vertices",
-		here:   "F with 64 witnesses at temperature 2e-4. G, its hard companion, is on the experiment's page.",
-		change: "A family of sets on which F and the entropy part, drawn by somebody else.",
+		here:          "F with 64 witnesses at temperature 2e-4. G, its hard companion, is on the experiment's page.",
+		correctedName: "F",
+		change:        "A family of sets on which F and the entropy part, drawn by somebody else.",
 	},
 	{
 		number: 5, title: "Hulls in the plane", lines: "222-240",
 		claim:   "EntropyNet before Chan's algorithm makes the hull of 10,000 uniform points 4.14 times as fast.",
 		printed: "4.14×", figure: "times as fast as quickhull, network counted", format: "%.3g", limit: atLeast(4.14),
-		experiments: []string{"hulls"},
-		asPrinted:   faster("hulls", "square", "quickhull", "EntropyNet, Chan 1996"),
-		corrected:   faster("hulls", "square", "quickhull", "hull.Hull2D"),
-		peer:        faster("hulls", "square", "quickhull", "Akl and Toussaint, chain"),
-		peerName:    "Akl and Toussaint, chain",
-		here:        "The corrected form is the exact operator without a network.",
+		experiments:   []string{"hulls"},
+		asPrinted:     faster("hulls", "square", "quickhull", "EntropyNet, Chan 1996"),
+		corrected:     faster("hulls", "square", "quickhull", "hull.Hull2D"),
+		peer:          faster("hulls", "square", "quickhull", "Akl and Toussaint, chain"),
+		peerName:      "Akl and Toussaint, chain",
+		correctedName: "exact hull, hull.Hull2D",
 		change: "One machine and one record in which the network, counted, and the hull are faster than quickhull " +
 			"alone.",
 	},
@@ -138,18 +141,20 @@ var geometryRows = []row{
 		},
 		here: "The time of the sort is counted. The corrected form is the case that favours the claim most: the " +
 			"chain, which has to sort anyway.",
-		change: "An operator that gains more from sorted points than the sort costs.",
+		correctedName: "before the monotone chain",
+		change:        "An operator that gains more from sorted points than the sort costs.",
 	},
 	{
 		number: 7, title: "QuickDraw drawings", lines: "1144, 1197",
 		claim:   "Behind EntropyNet drawings take 2.1 ms instead of 3.4: 1.62 times as fast.",
 		printed: "1.62×", figure: "times as fast as quickhull, network counted", format: "%.3g", limit: atLeast(1.62),
-		experiments: []string{"hulls"},
-		asPrinted:   faster("hulls", "QuickDraw drawings", "quickhull", "EntropyNet, Chan 1996"),
-		corrected:   faster("hulls", "QuickDraw drawings", "quickhull", "hull.Hull2D"),
-		peer:        faster("hulls", "QuickDraw drawings", "quickhull", "Akl and Toussaint, chain"),
-		peerName:    "Akl and Toussaint, chain",
-		change:      "A drawing whose hull takes longer than a forward pass.",
+		experiments:   []string{"hulls"},
+		asPrinted:     faster("hulls", "QuickDraw drawings", "quickhull", "EntropyNet, Chan 1996"),
+		corrected:     faster("hulls", "QuickDraw drawings", "quickhull", "hull.Hull2D"),
+		peer:          faster("hulls", "QuickDraw drawings", "quickhull", "Akl and Toussaint, chain"),
+		peerName:      "Akl and Toussaint, chain",
+		correctedName: "exact hull, hull.Hull2D",
+		change:        "A drawing whose hull takes longer than a forward pass.",
 	},
 	{
 		number: 8, title: "Where a frame's time goes", lines: "1186-1200",
@@ -158,18 +163,20 @@ var geometryRows = []row{
 		experiments: []string{"hulls", "breakdown"},
 		asPrinted:   saved("EntropyNet, Chan 1996"), corrected: saved("hull.Hull2D"),
 		peer: saved("Akl and Toussaint, chain"), peerName: "Akl and Toussaint, chain",
-		change: "A frame on which the time saved behind the network exceeds the time in it.",
+		correctedName: "exact hull, hull.Hull2D",
+		change:        "A frame on which the time saved behind the network exceeds the time in it.",
 	},
 	{
 		number: 9, title: "A million points", lines: "1202-1219",
 		claim:   "The hull of a million points is 1.41 times as fast behind EntropyNet.",
 		printed: "1.41×", figure: "times as fast as quickhull, network counted", format: "%.3g", limit: atLeast(1.41),
-		experiments: []string{"large"},
-		asPrinted:   faster("large", "hull", "quickhull", "EntropyNet, hull.Hull2D"),
-		corrected:   faster("large", "hull", "quickhull", "hull.Hull2D"),
-		peer:        faster("large", "hull", "quickhull", "32 even directions, rows, chain"),
-		peerName:    "filter of 32 even directions",
-		change:      "A network whose forward pass of a million points takes less than the exact hull.",
+		experiments:   []string{"large"},
+		asPrinted:     faster("large", "hull", "quickhull", "EntropyNet, hull.Hull2D"),
+		corrected:     faster("large", "hull", "quickhull", "hull.Hull2D"),
+		peer:          faster("large", "hull", "quickhull", "32 even directions, rows, chain"),
+		peerName:      "filter of 32 even directions",
+		correctedName: "exact hull, hull.Hull2D",
+		change:        "A network whose forward pass of a million points takes less than the exact hull.",
 	},
 }
 
@@ -193,7 +200,8 @@ var entropyRows = []row{
 		peer: beyondBalls("H_diff", "kernel_fall"), peerName: kernelPeer,
 		here: "Networks trained by the paper's protocol, sigma 0.1, a unit a seed. What points that move freely do " +
 			"is on the page of the second experiment." + lengthOfTrainings,
-		change: "A family on which H_soft leaves less entropy than H_diff at an equal error of the hull.",
+		correctedName: "F",
+		change:        "A family on which H_soft leaves less entropy than H_diff at an equal error of the hull.",
 	},
 	{
 		number: 11, title: "Anchors, temperature, weight", lines: "885-936, 1049",
@@ -204,7 +212,8 @@ var entropyRows = []row{
 		peer: trainedWith("H_diff", "kernel_fall", 100), peerName: kernelPeer,
 		here: "Networks trained by the paper's protocol, sigma 0.1, whatever the error of the hull; a unit a seed. " +
 			"The map of K and alpha, the curve of lambda and free points have pages of their own." + lengthOfTrainings,
-		change: "A setting of H_diff that takes away 68 % of the entropy at less than 0.2 % error of the hull.",
+		correctedName: "F",
+		change:        "A setting of H_diff that takes away 68 % of the entropy at less than 0.2 % error of the hull.",
 	},
 	{
 		number: 12, title: "Which measure follows the entropy", lines: "609-617",
@@ -212,9 +221,10 @@ var entropyRows = []row{
 		printed: "R² 0.96", figure: "R² with the entropy of upper hulls", format: "%.3f", limit: atLeast(.96),
 		experiments: []string{"correlation", "touched", "realentropy"},
 		asPrinted:   correlates("hdiff10"), corrected: correlates("f64"), peer: correlates("logh"),
-		peerName: "logarithm of the number of vertices",
-		here:     "240 sets of 12 families; the interval draws whole families.",
-		change:   "Families of sets, drawn by somebody else, over which the R² of H_diff is near 0.96.",
+		peerName:      "logarithm of the number of vertices",
+		here:          "240 sets of 12 families; the interval draws whole families.",
+		correctedName: "F",
+		change:        "Families of sets, drawn by somebody else, over which the R² of H_diff is near 0.96.",
 	},
 	{
 		number: 13, title: "Margins and the error of soft cells", lines: "182-187",
@@ -227,7 +237,8 @@ var entropyRows = []row{
 			func(r *record) float64 { return math.Abs(r.Values["hard"] - r.Values["soft"]) }),
 		here: "The corrected form sets the margin, in temperatures, against the entropy of the same cells made hard. " +
 			"The margin is the 5 % quantile; its least value is 0.",
-		change: "Cells for which the error against the true entropy, not that of the cells, falls with the margin.",
+		correctedName: "margin in temperatures, cells made hard",
+		change:        "Cells for which the error against the true entropy, not that of the cells, falls with the margin.",
 	},
 	{
 		number: 14, title: "Where the measures fail", lines: "364, 938-940",
@@ -239,7 +250,8 @@ var entropyRows = []row{
 		here: "A unit is a seed: 24 sets of three families in each of 2, 3, 4, 6 and 8 dimensions. The " +
 			"experiment's page " +
 			"goes on to 16 dimensions with the entropy, to 2,048 without, and has elongated and multi-modal sets.",
-		change: "A number of dimensions, two to ten, in which H_diff follows the entropy.",
+		correctedName: "F",
+		change:        "A number of dimensions, two to ten, in which H_diff follows the entropy.",
 	},
 	{
 		number: 15, title: "NeuralSort and k-means", lines: "1037-1052",
@@ -252,7 +264,8 @@ var entropyRows = []row{
 		here: "10,000 uniform points, a unit a seed. NeuralSort's matrix of 10⁸ weights is never stored: it is " +
 			"computed row by row, forward only; to learn through it, it would take 400 megabytes and as much for " +
 			"its gradient.",
-		change: "A preprocessor that costs less than the hull behind it.",
+		correctedName: "exact hull alone",
+		change:        "A preprocessor that costs less than the hull behind it.",
 	},
 }
 

@@ -33,6 +33,9 @@ func TestRowsAreWhole(t *testing.T) {
 		if (r.peer == nil) != (r.peerName == "") {
 			t.Errorf("row %d: a peer without a name, or a name without a peer", r.number)
 		}
+		if (r.corrected == nil) != (r.correctedName == "") {
+			t.Errorf("row %d: a corrected figure without a name, or a name without a figure", r.number)
+		}
 		if r.asPrinted == nil && r.corrected == nil && r.missing == "" {
 			t.Errorf("row %d measures nothing and does not say what is missing", r.number)
 		}
