@@ -196,7 +196,7 @@ func (l *line) inWords() string {
 	for _, part := range []struct {
 		name, of string
 		e        estimate.Estimate
-	}{{"as printed, here", "", l.printedHere}, {"corrected", l.correctedName, l.better},
+	}{{"as printed, here", "", l.printedHere}, {"corrected", l.form, l.better},
 		{"strongest peer", l.peerName, l.beside}} {
 		if part.e.Kind == estimate.None {
 			continue
@@ -226,7 +226,7 @@ func figureTable(l *line) string {
 		{Head: "units", Align: rig.Right, Text: func(n named) string { return fmt.Sprint(n.e.Units) }},
 		{Head: "interval by", Text: func(n named) string { return n.e.Kind.String() }},
 	}
-	lines := []named{{"as printed, here", l.printedHere}, {"corrected: " + l.correctedName, l.better},
+	lines := []named{{"as printed, here", l.printedHere}, {"corrected: " + l.form, l.better},
 		{"peer: " + l.peerName, l.beside}}
 	var kept []named
 	for _, n := range lines {

@@ -25,8 +25,7 @@ type row struct {
 	corrected   func(sheet) estimate.Estimate
 	peer        func(sheet) estimate.Estimate
 	peerName    string
-	// correctedName says what the corrected figure is of.
-	correctedName string
+	form        string // what the corrected figure is of
 
 	here    string // how what is measured here differs from the paper's setting
 	missing string // what is still to be built

@@ -14,8 +14,8 @@ var sceneRows = []row{
 		peer: maximaFaster(moocoreName), peerName: "moocore",
 		here: "Scans of KITTI: each seed parts the drive into frames that the network learns from and others that " +
 			"all methods are timed on.",
-		correctedName: "exact maxima, maxima.Append3D",
-		change:        "A frame whose maxima take longer than a forward pass of its points.",
+		form:   "exact maxima, maxima.Append3D",
+		change: "A frame whose maxima take longer than a forward pass of its points.",
 	},
 	{
 		number: 17, title: "F1 of maxima", lines: "483-487",
@@ -23,11 +23,11 @@ var sceneRows = []row{
 		printed: "+0.044", figure: "gain of F1 over the raw frame", format: "%+.3f", limit: atLeast(.044),
 		experiments: []string{"denoise"},
 		asPrinted:   denoised("EntropyNet, no regulariser"), corrected: denoised("EntropyNet, F"),
-		peer:          denoised("DBSCAN"),
-		peerName:      "DBSCAN",
-		here:          "KITTI frames count as clean, noise is added: the paper's truth is undefined.",
-		correctedName: "EntropyNet with F",
-		change:        "A definition of the truth under which the raw frame's F1 is 0.847 and the network raises it.",
+		peer:     denoised("DBSCAN"),
+		peerName: "DBSCAN",
+		here:     "KITTI frames count as clean, noise is added: the paper's truth is undefined.",
+		form:     "EntropyNet with F",
+		change:   "A definition of the truth under which the raw frame's F1 is 0.847 and the network raises it.",
 	},
 	{
 		number: 18, title: "ShapeNet", lines: "530-544",
@@ -53,7 +53,7 @@ var sceneRows = []row{
 		peerName: "random jitter",
 		here: "Made solids of ten classes in place of ModelNet40, a PointNet in place of PointNet++. As printed " +
 			"H_diff is of the points' features; the corrected form is EntropyNet with F before the classifier.",
-		correctedName: "EntropyNet with F",
+		form: "EntropyNet with F",
 		change: "A data set of shapes on which H_diff of the features raises the accuracy by 1.1 points on each of " +
 			"five seeds, and jitter does not.",
 	},
@@ -126,8 +126,8 @@ var visionRows = []row{
 		here: "ViT of two layers on photographs of clothes, Fashion-MNIST, 82 tokens; 67 % is what whole blocks " +
 			"have nearest to 64 %. Made images of textured objects, 122 tokens, and digits of MNIST, 50 tokens, " +
 			"are on the pages of the other experiments.",
-		missing:       "photographs in colour of objects before a background, and a ViT of more layers",
-		correctedName: "corrected regulariser, masks by entropy",
+		missing: "photographs in colour of objects before a background, and a ViT of more layers",
+		form:    "corrected regulariser, masks by entropy",
 		change: "A training with this regulariser, five seeds, that loses less than the paper prints at its " +
 			"sparsity.",
 	},
@@ -158,9 +158,9 @@ var visionRows = []row{
 		here: "A whole layer of the shape at 75 %, everything counted, on the CPU; a unit a seed. The corrected " +
 			"figure is the bound of Amdahl's law. RetNet and LongNet, each with masks and without, are on the " +
 			"page of layers.",
-		missing:       "rows of GPUs: none was at hand",
-		correctedName: "bound of Amdahl's law",
-		change:        "A layer of this shape in which attention is a third of the time, dense and tiled.",
+		missing: "rows of GPUs: none was at hand",
+		form:    "bound of Amdahl's law",
+		change:  "A layer of this shape in which attention is a third of the time, dense and tiled.",
 	},
 	{
 		number: 23, title: "Together with magnitude pruning", lines: "1009-1025",
@@ -175,7 +175,7 @@ var visionRows = []row{
 		here: "Photographs of clothes, Fashion-MNIST. Weights go after seven tenths of the training, and the rest " +
 			"learns on. 85 %, pruning after the training, and the test of the interaction of masks and pruning are " +
 			"on the experiment's page.",
-		correctedName: "corrected regulariser, masks by entropy",
+		form: "corrected regulariser, masks by entropy",
 		change: "Five seeds on which masks and pruning together lose less than their parts, while neither alone is " +
 			"near chance.",
 	},
@@ -188,8 +188,8 @@ var visionRows = []row{
 		peerName: "L1 on gates",
 		here: "A language model and a classifier of images, their mean; steps in turns on one machine, seeds are the " +
 			"units.",
-		correctedName: "corrected regulariser",
-		change:        "Five seeds on which the step is less than 3.5 % longer.",
+		form:   "corrected regulariser",
+		change: "Five seeds on which the step is less than 3.5 % longer.",
 	},
 	{
 		number: 25, title: "Break-even", lines: "378-391, 429-465",
@@ -202,9 +202,9 @@ var visionRows = []row{
 		here: "N = T / ((1 - 1/S) t) with the paper's T, S and t; the corrected figure counts the network's time. " +
 			"ViT, LLaMA-2 and GPT-J by their printed figures are on the page of breakeven, with the factors that " +
 			"their layers reach here on that of layers.",
-		missing:       "times of training for these models, which are the paper's",
-		correctedName: "network counted",
-		change:        "A batch that takes 159 ms without the network: then the formula gives 1,500.",
+		missing: "times of training for these models, which are the paper's",
+		form:    "network counted",
+		change:  "A batch that takes 159 ms without the network: then the formula gives 1,500.",
 	},
 }
 
@@ -252,8 +252,8 @@ var languageRows = []row{
 		peer: phraseScore("window", "bigbird"), peerName: "window",
 		here: "Phrases of SST-2, masks of single keys on MiniLM without further training, and a regression on its " +
 			"embeddings. Families are groups of phrases that share words; the figure is a mean over seeds.",
-		missing:       "GLUE's other seven tasks, SST-2's development sentences, and an encoder that is trained with masks",
-		correctedName: "masks by entropy",
+		missing: "GLUE's other seven tasks, SST-2's development sentences, and an encoder that is trained with masks",
+		form:    "masks by entropy",
 		change: "An encoder whose masks by clusters score more than BigBird's by the printed difference, on " +
 			"sentences.",
 	},
@@ -269,9 +269,9 @@ var languageRows = []row{
 		here: "Two layers, 256 words of WikiText-2; log(23.2/22.1) is the limit, and a word of this vocabulary " +
 			"stands for a token of GPT-2. Models of bytes stand on the pages of the other experiments: 512 bytes " +
 			"and their memory, 256 bytes with shorter training and other sparsities.",
-		missing:       "a model of GPT-2's size",
-		correctedName: "corrected regulariser, masks by entropy",
-		change:        "More seeds, a longer training or a larger model, with an interval on one side of the limit.",
+		missing: "a model of GPT-2's size",
+		form:    "corrected regulariser, masks by entropy",
+		change:  "More seeds, a longer training or a larger model, with an interval on one side of the limit.",
 	},
 	{
 		number: 28, title: "LLaMA-2, Mistral, Phi-2", lines: "250-275, 338-360",
@@ -290,9 +290,9 @@ var languageRows = []row{
 		here: "One layer of the shape with drawn weights on the CPU, a unit a seed; Mistral and Phi-2 are on the " +
 			"page of layers. The corrected figure is arithmetic on the shape: attention's share of the " +
 			"multiplications bounds what masks can save.",
-		missing:       "trained weights, quality, and GPUs",
-		correctedName: "bound of Amdahl's law",
-		change:        "A figure of time outside the matrix products that masks could save.",
+		missing: "trained weights, quality, and GPUs",
+		form:    "bound of Amdahl's law",
+		change:  "A figure of time outside the matrix products that masks could save.",
 	},
 	{
 		number: 29, title: "BigBird and Linformer", lines: "338, 495-508",
@@ -301,11 +301,11 @@ var languageRows = []row{
 		limit:       atLeast(.6),
 		experiments: []string{"minilm", "tasks"},
 		asPrinted:   beyondBigBird("affinity"), corrected: beyondBigBird("entropy"),
-		peer:          beyondBigBird("Linformer (means)"),
-		peerName:      "Linformer by means",
-		here:          "Frozen masks on MiniLM, 256 tokens; the task is to find the other half of an article.",
-		correctedName: "masks by entropy",
-		change:        "A trained encoder whose masks by H_diff beat BigBird's at equal sparsity over five seeds.",
+		peer:     beyondBigBird("Linformer (means)"),
+		peerName: "Linformer by means",
+		here:     "Frozen masks on MiniLM, 256 tokens; the task is to find the other half of an article.",
+		form:     "masks by entropy",
+		change:   "A trained encoder whose masks by H_diff beat BigBird's at equal sparsity over five seeds.",
 	},
 }
 
@@ -335,9 +335,9 @@ var restRows = []row{
 		here: "Photographs of clothes, Fashion-MNIST, with eight corruptions, against plain training; the mean " +
 			"corruption error is on the experiment's page. Digits, digits of another source and adversarial training " +
 			"are on the pages of the other experiments.",
-		missing:       "photographs in colour, and the corruptions of CIFAR-10-C",
-		correctedName: "corrected regulariser",
-		change:        "Five seeds on which the regulariser gains on corrupted images what the paper prints.",
+		missing: "photographs in colour, and the corruptions of CIFAR-10-C",
+		form:    "corrected regulariser",
+		change:  "Five seeds on which the regulariser gains on corrupted images what the paper prints.",
 	},
 	{
 		number: 31, title: "Masks and objects", lines: "244, 563-564, 945-958",
@@ -356,8 +356,8 @@ var restRows = []row{
 		here: "Made images whose objects neither brightness nor contrast tells, with the pixels of every object. As " +
 			"many patches as the object has count, those most attended; L1 with its gates of 75 % closed. Masks of " +
 			"75 % for all are on the experiment's page.",
-		correctedName: "corrected regulariser",
-		change:        "Masks that beat a random mask of the same size by the printed difference.",
+		form:   "corrected regulariser",
+		change: "Masks that beat a random mask of the same size by the printed difference.",
 	},
 	{
 		number: 32, title: "Compatibility with FlashAttention", lines: "1327-1352",
@@ -369,9 +369,9 @@ var restRows = []row{
 		here: "Phrases of SST-2 by MiniLM without further training, a tiled kernel with and without masks of single " +
 			"keys. That an open mask gives dense attention is on the page of sst2, times of a MiniLM layer on that " +
 			"of layers, and what a tiled kernel computes on that of latency.",
-		missing:       "ImageNet (printed 81.8 and 80.3), an encoder that is trained with masks, and a GPU",
-		correctedName: "masks by entropy",
-		change:        "A mask of 75 % by clusters with which these phrases lose less than the paper prints.",
+		missing: "ImageNet (printed 81.8 and 80.3), an encoder that is trained with masks, and a GPU",
+		form:    "masks by entropy",
+		change:  "A mask of 75 % by clusters with which these phrases lose less than the paper prints.",
 	},
 	{
 		number: 33, title: "Other metrics", lines: "1354-1374",
@@ -386,8 +386,8 @@ var restRows = []row{
 		here: "As printed: made graphs whose features are weak, the case that the paper describes. The corrected " +
 			"form is a Mahalanobis distance, learned in closed form, on real pairs: drawings of QuickDraw, with the " +
 			"kinds to learn from and to test apart. Distances are those that users pass to entropy.MetricEntropy.",
-		correctedName: "learned Mahalanobis distance, real drawings",
-		change:        "A graph with weak features on which distances in it do not help.",
+		form:   "learned Mahalanobis distance, real drawings",
+		change: "A graph with weak features on which distances in it do not help.",
 	},
 	{
 		number: 34, title: "The theorem on attention", lines: "619-857",
@@ -396,10 +396,10 @@ var restRows = []row{
 		limit:       atMost(.25),
 		experiments: []string{"theorem"},
 		asPrinted:   headShare("paper_keys"), corrected: headShare("needed"), peer: headShare("union"),
-		peerName:      "one set that suffices for all queries",
-		here:          "Random heads; the corrected figure lets each query have clusters of its own.",
-		correctedName: "clusters of its own for each query",
-		change:        "A head in which the theorem's set has less than 75 % of the keys at a tail of 5 %.",
+		peerName: "one set that suffices for all queries",
+		here:     "Random heads; the corrected figure lets each query have clusters of its own.",
+		form:     "clusters of its own for each query",
+		change:   "A head in which the theorem's set has less than 75 % of the keys at a tail of 5 %.",
 	},
 	{
 		number: 35, title: "Before and after", lines: "983-992",
@@ -411,8 +411,8 @@ var restRows = []row{
 		peer: tolerableFall("H_diff", "kernel_fall", "kernel_error"), peerName: kernelPeer,
 		here: "The best bound of displacements of each seed, 0 where none keeps the error: the claim has both." +
 			lengthOfTrainings,
-		correctedName: "F",
-		change:        "A picture with 68 % less entropy and an error of the hull below 0.2 %.",
+		form:   "F",
+		change: "A picture with 68 % less entropy and an error of the hull below 0.2 %.",
 	},
 	{
 		number: 36, title: "Significance", lines: "470, 1161",
@@ -429,8 +429,8 @@ var restRows = []row{
 		here: "Student's intervals, a mean over three distributions: normal, exponential, and a rare large value; a " +
 			"unit a seed, 4,000 intervals a distribution. The corrected figure is that of normal values, which " +
 			"Student's t assumes. Verdicts of this page come after Holm's correction over all rows with an interval.",
-		correctedName: "normal values",
-		change:        "A reason why figures of trainings are normal, so that five of them suffice.",
+		form:   "normal values",
+		change: "A reason why figures of trainings are normal, so that five of them suffice.",
 	},
 }
 

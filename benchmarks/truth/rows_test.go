@@ -33,7 +33,7 @@ func TestRowsAreWhole(t *testing.T) {
 		if (r.peer == nil) != (r.peerName == "") {
 			t.Errorf("row %d: a peer without a name, or a name without a peer", r.number)
 		}
-		if (r.corrected == nil) != (r.correctedName == "") {
+		if (r.corrected == nil) != (r.form == "") {
 			t.Errorf("row %d: a corrected figure without a name, or a name without a figure", r.number)
 		}
 		if r.asPrinted == nil && r.corrected == nil && r.missing == "" {
