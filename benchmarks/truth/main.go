@@ -145,7 +145,7 @@ type cli struct {
 	Quick   bool          `help:"Each experiment in seconds, in a temporary folder: does everything run?"`
 	Again   bool          `help:"Forget the records there are of these experiments."`
 	Render  bool          `help:"Run nothing; render the tables from the records."`
-	Timeout time.Duration `default:"4h" help:"No cell begins later than this (${default})."`
+	Timeout time.Duration `default:"12h" help:"No cell begins later than this (${default})."`
 
 	Shown   io.Writer `kong:"-"` // gets a line for every cell that has run
 	missing int       // cells of the chosen experiments that have not run
