@@ -186,6 +186,7 @@ func (c *cli) run(ctx context.Context) error {
 	for _, e := range chosen {
 		if err := e.repeat(ctx, c.Results, c, deadline); err != nil {
 			failed = append(failed, fmt.Errorf("%s: %w", e.name, err))
+			fmt.Fprintf(c.Shown, "%s  failed: %v\n", e.name, err) // hours before the end may say so
 		}
 	}
 	failed = append(failed, removeProgram())
