@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"entropipe/benchmarks/rig"
 	"entropipe/benchmarks/truth/estimate"
+	"entropipe/benchmarks/truth/plot"
 )
 
 // line is a row with its figures: a line of the grid.
@@ -158,6 +160,9 @@ func rowPage(l *line, r run, records string) string {
 		fmt.Fprintf(&b, "%s\n\n", l.here)
 	}
 	b.WriteString(figureTable(l))
+	if l.svg() != "" {
+		fmt.Fprintf(&b, "\n![Row %d: %s](%s)\n", l.number, l.figure, l.picture())
+	}
 	if l.missing != "" {
 		fmt.Fprintf(&b, "\nStill missing: %s.\n", l.missing)
 	}
@@ -193,68 +198,84 @@ func (l *line) reason() string {
 func (l *line) inWords() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "row %d, %s: %s%s\n  %-18s%s\n", l.number, l.title, l.word, l.reason(), "printed", l.printed)
-	for _, part := range []struct {
-		name, of string
-		e        estimate.Estimate
-	}{{"as printed, here", "", l.printedHere}, {"corrected", l.form, l.better},
-		{"strongest peer", l.peerName, l.beside}} {
-		if part.e.Kind == estimate.None {
-			continue
-		}
-		fmt.Fprintf(&b, "  %-18s%s", part.name, pointOf(part.e, l.format))
-		if span := spanOf(part.e, l.format); span != "" {
+	for _, f := range l.figures() {
+		fmt.Fprintf(&b, "  %-18s%s", f.name, pointOf(f.e, l.format))
+		if span := spanOf(f.e, l.format); span != "" {
 			fmt.Fprintf(&b, " (%s)", span)
 		}
-		if part.of != "" {
-			b.WriteString(", " + part.of)
+		if f.of != "" {
+			b.WriteString(", " + f.of)
 		}
 		b.WriteString("\n")
 	}
 	return b.String()
 }
 
-// figureTable is the table of a row's figures.
-func figureTable(l *line) string {
-	type named struct {
-		name string
-		e    estimate.Estimate
+// namedFigure is a figure of a row, its name, and what it is of.
+type namedFigure struct {
+	name, of string
+	e        estimate.Estimate
+}
+
+// figures are the row's figures that were measured.
+func (l *line) figures() []namedFigure {
+	all := []namedFigure{{"as printed, here", "", l.printedHere}, {"corrected", l.form, l.better},
+		{"strongest peer", l.peerName, l.beside}}
+	return slices.DeleteFunc(all, func(f namedFigure) bool { return f.e.Kind == estimate.None })
+}
+
+// picture is the name of the row's picture.
+func (r *row) picture() string { return fmt.Sprintf("row-%02d.svg", r.number) }
+
+// svg is the picture of the row's figures beside what the claim asks, empty if there are none.
+func (l *line) svg() string {
+	var all []plot.Interval
+	for _, f := range l.figures() {
+		all = append(all, plot.Interval{Name: f.name, Of: f.of, Mid: f.e.Mid, Low: f.e.Low, High: f.e.High,
+			Values: f.e.Values})
 	}
-	columns := rig.Table[named]{
-		{Head: "", Text: func(n named) string { return n.name }},
-		{Head: "figure", Align: rig.Right, Text: func(n named) string { return pointOf(n.e, l.format) }},
-		{Head: "95 % interval", Text: func(n named) string { return spanOf(n.e, l.format) }},
-		{Head: "units", Align: rig.Right, Text: func(n named) string { return fmt.Sprint(n.e.Units) }},
-		{Head: "interval by", Text: func(n named) string { return n.e.Kind.String() }},
-	}
-	lines := []named{{"as printed, here", l.printedHere}, {"corrected: " + l.form, l.better},
-		{"peer: " + l.peerName, l.beside}}
-	var kept []named
-	for _, n := range lines {
-		if n.e.Kind != estimate.None {
-			kept = append(kept, n)
-		}
-	}
-	if len(kept) == 0 {
+	if len(all) == 0 {
 		return ""
 	}
-	return columns.Markdown(kept)
+	scale := plot.Log
+	if strings.Contains(l.format, "+") {
+		scale = plot.Linear // differences
+	}
+	return plot.Intervals(fmt.Sprintf("Row %d: %s", l.number, l.figure), l.figure, scale, all,
+		plot.Limit{At: l.limit.Limit, Above: l.limit.Sense == estimate.AtLeast})
+}
+
+// figureTable is the table of a row's figures.
+func figureTable(l *line) string {
+	if len(l.figures()) == 0 {
+		return ""
+	}
+	return rig.Table[namedFigure]{
+		{Head: "", Text: func(f namedFigure) string {
+			if f.of == "" {
+				return f.name
+			}
+			return f.name + ": " + f.of
+		}},
+		{Head: "figure", Align: rig.Right, Text: func(f namedFigure) string { return pointOf(f.e, l.format) }},
+		{Head: "95 % interval", Text: func(f namedFigure) string { return spanOf(f.e, l.format) }},
+		{Head: "units", Align: rig.Right, Text: func(f namedFigure) string { return fmt.Sprint(f.e.Units) }},
+		{Head: "interval by", Text: func(f namedFigure) string { return f.e.Kind.String() }},
+	}.Markdown(l.figures())
 }
 
 // valueTable lists the values behind the figures, one a unit.
 func valueTable(l *line) string {
 	var b strings.Builder
-	for _, part := range []struct {
-		name string
-		e    estimate.Estimate
-	}{{"As printed, here", l.printedHere}, {"Corrected", l.better}, {l.peerName, l.beside}} {
-		if len(part.e.Values) < 2 {
+	for _, f := range l.figures() {
+		if len(f.e.Values) < 2 {
 			continue
 		}
-		values := make([]string, len(part.e.Values))
-		for k, v := range part.e.Values {
+		values := make([]string, len(f.e.Values))
+		for k, v := range f.e.Values {
 			values[k] = fmt.Sprintf("%.4g", v)
 		}
-		fmt.Fprintf(&b, "\n%s, a value a unit: %s.\n", part.name, strings.Join(values, ", "))
+		fmt.Fprintf(&b, "\nA value a unit, %s: %s.\n", f.name, strings.Join(values, ", "))
 	}
 	return b.String()
 }
@@ -317,6 +338,9 @@ func writeTruth(r, again run, folder, records string) error {
 		"errata.md": errataPage()}
 	for k := range lines {
 		pages[lines[k].page()] = rowPage(&lines[k], r, records)
+		if svg := lines[k].svg(); svg != "" {
+			pages[lines[k].picture()] = svg
+		}
 	}
 	for _, f := range pictures {
 		if f.svg != "" {

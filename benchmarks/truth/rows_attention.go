@@ -127,7 +127,7 @@ var visionRows = []row{
 			"have nearest to 64 %. Made images of textured objects, 122 tokens, and digits of MNIST, 50 tokens, " +
 			"are on the pages of the other experiments.",
 		missing: "photographs in colour of objects before a background, and a ViT of more layers",
-		form:    "corrected regulariser, masks by entropy",
+		form:    "training and masks by entropy",
 		change: "A training with this regulariser, five seeds, that loses less than the paper prints at its " +
 			"sparsity.",
 	},
@@ -175,7 +175,7 @@ var visionRows = []row{
 		here: "Photographs of clothes, Fashion-MNIST. Weights go after seven tenths of the training, and the rest " +
 			"learns on. 85 %, pruning after the training, and the test of the interaction of masks and pruning are " +
 			"on the experiment's page.",
-		form: "corrected regulariser, masks by entropy",
+		form: "training and masks by entropy",
 		change: "Five seeds on which masks and pruning together lose less than their parts, while neither alone is " +
 			"near chance.",
 	},
@@ -188,7 +188,7 @@ var visionRows = []row{
 		peerName: "L1 on gates",
 		here: "A language model and a classifier of images, their mean; steps in turns on one machine, seeds are the " +
 			"units.",
-		form:   "corrected regulariser",
+		form:   "training by entropy",
 		change: "Five seeds on which the step is less than 3.5 % longer.",
 	},
 	{
@@ -270,7 +270,7 @@ var languageRows = []row{
 			"stands for a token of GPT-2. Models of bytes stand on the pages of the other experiments: 512 bytes " +
 			"and their memory, 256 bytes with shorter training and other sparsities.",
 		missing: "a model of GPT-2's size",
-		form:    "corrected regulariser, masks by entropy",
+		form:    "training and masks by entropy",
 		change:  "More seeds, a longer training or a larger model, with an interval on one side of the limit.",
 	},
 	{
@@ -336,7 +336,7 @@ var restRows = []row{
 			"corruption error is on the experiment's page. Digits, digits of another source and adversarial training " +
 			"are on the pages of the other experiments.",
 		missing: "photographs in colour, and the corruptions of CIFAR-10-C",
-		form:    "corrected regulariser",
+		form:    "training by entropy",
 		change:  "Five seeds on which the regulariser gains on corrupted images what the paper prints.",
 	},
 	{
@@ -356,7 +356,7 @@ var restRows = []row{
 		here: "Made images whose objects neither brightness nor contrast tells, with the pixels of every object. As " +
 			"many patches as the object has count, those most attended; L1 with its gates of 75 % closed. Masks of " +
 			"75 % for all are on the experiment's page.",
-		form:   "corrected regulariser",
+		form:   "training by entropy",
 		change: "Masks that beat a random mask of the same size by the printed difference.",
 	},
 	{

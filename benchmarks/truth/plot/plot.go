@@ -58,7 +58,7 @@ const style = `<style>
 svg{--ink:#222;--faint:#9a9a9a;--rule:#e4e4e4;--c0:#1f5fa8;--c1:#c2571a;--c2:#3b7d3b;--c3:#7a4ea3;--c4:#8a6d1d}
 @media (prefers-color-scheme:dark){svg{--ink:#ddd;--faint:#888;--rule:#383838;--c0:#7fb2ee;--c1:#f0a06a;--c2:#86c986;--c3:#c3a1e8;--c4:#d9bd6a}}
 text{fill:var(--ink);font:12px sans-serif}.t{font-weight:bold}.a{stroke:var(--faint);fill:none}.g{stroke:var(--rule);fill:none}
-.w{fill:none;stroke-width:1;stroke-opacity:.55}
+.w{fill:none;stroke-width:1;stroke-opacity:.55}.z{fill:var(--c2);fill-opacity:.13}
 .p{fill:none;stroke-linecap:round;stroke-width:3.4;stroke-opacity:.6}.l{fill:none;stroke-width:1.6}.d{stroke-dasharray:5 4}
 .s0{stroke:var(--c0)}.s1{stroke:var(--c1)}.s2{stroke:var(--c2)}.s3{stroke:var(--c3)}.s4{stroke:var(--c4)}
 .f0{fill:var(--c0)}.f1{fill:var(--c1)}.f2{fill:var(--c2)}.f3{fill:var(--c3)}.f4{fill:var(--c4)}
