@@ -148,6 +148,7 @@ type cli struct {
 	Timeout time.Duration `default:"12h" help:"No cell begins later than this (${default})."`
 
 	Shown   io.Writer `kong:"-"` // gets a line for every cell that has run
+	Printed io.Writer `kong:"-"` // gets what the run found
 	missing int       // cells of the chosen experiments that have not run
 }
 
@@ -156,7 +157,7 @@ func main() {
 	for k, e := range experiments {
 		names[k] = e.name
 	}
-	c := cli{Shown: os.Stderr}
+	c := cli{Shown: os.Stderr, Printed: os.Stdout}
 	kong.Parse(&c, kong.Name("truth"), kong.Vars{"names": strings.Join(names, ", "), "seeds": listed(paperSeeds, ",")},
 		kong.Description("Repeats the experiments of the paper, each as a table beside the printed figures."))
 	rig.Main("truth", c.run)
@@ -343,7 +344,7 @@ func (c *cli) compare() error {
 	if err := errors.Join(errFresh, errOld); err != nil {
 		return err
 	}
-	fmt.Fprint(c.Shown, disagreements(fresh, old))
+	fmt.Fprint(c.Printed, disagreements(fresh, old))
 	page := againstPage(c.Seeds, filepath.Base(c.Against), fresh, old)
 	return rig.WritePage(filepath.Join(c.Results, "against.md"), page)
 }
@@ -381,7 +382,7 @@ func (c *cli) writePages(chosen []*experiment, kept bool) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(c.Shown, "\n%s", page)
+		fmt.Fprintf(c.Printed, "%s\n", page)
 	}
 	return c.show(linesOf(r.sheet()), chosen, kept)
 }
@@ -405,6 +406,6 @@ func (c *cli) show(lines []line, chosen []*experiment, kept bool) error {
 	if kept {
 		fmt.Fprintf(&b, "\nPages: %s\n", filepath.Join(c.Page, "index.html"))
 	}
-	_, err := io.WriteString(c.Shown, b.String())
+	_, err := io.WriteString(c.Printed, b.String())
 	return err
 }

@@ -331,7 +331,7 @@ func TestUnfinishedRunSaysHowToGoOn(t *testing.T) {
 		{t.Context(), cli{Results: "-", Timeout: -1}, "the -1ns of --timeout are over; 30 cells have not run"},
 	} {
 		var shown strings.Builder
-		c.cli.Row, c.cli.Shown = []int{13}, &shown
+		c.cli.Row, c.cli.Shown, c.cli.Printed = []int{13}, t.Output(), &shown
 		kept := c.cli.Results != "-"
 		err := c.cli.run(c.ctx)
 		if err == nil || err.Error() != c.want {
