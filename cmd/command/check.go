@@ -55,9 +55,9 @@ func CheckFileOut(path string) error {
 }
 
 // CheckNoCheckpoint refuses to begin a training where an interrupted one left its checkpoint,
-// which the new one would replace.
+// which the new one would replace. A folder is none.
 func CheckNoCheckpoint(path string) error {
-	if _, err := os.Lstat(path); err != nil {
+	if at, err := os.Stat(path); err != nil || at.IsDir() {
 		return nil
 	}
 	return fmt.Errorf("%s is there: a training was interrupted. --resume goes on from it; remove the file to begin "+
