@@ -187,7 +187,7 @@ func (c *cli) run(ctx context.Context) error {
 	for _, e := range chosen {
 		if err := e.repeat(ctx, c.Results, c, deadline); err != nil {
 			failed = append(failed, fmt.Errorf("%s: %w", e.name, err))
-			fmt.Fprintf(c.Shown, "%s  failed: %v\n", e.name, err) // hours before the end may say so
+			fmt.Fprintf(c.Shown, "%s  failed: %v\n", e.name, err) // the end may be hours away
 		}
 	}
 	failed = append(failed, removeProgram())
@@ -219,7 +219,11 @@ func (c *cli) rest(kept bool) string {
 // repeat runs the cells that are not done and renders the table.
 func (e *experiment) repeat(ctx context.Context, folder string, c *cli, deadline time.Time) error {
 	cells := e.list(c.effort())
-	log, err := openLog(folder, e, cells, c.use())
+	use := c.use()
+	if ctx.Err() != nil || time.Now().After(deadline) {
+		use = readOnly // nothing will run, so nothing is forgotten
+	}
+	log, err := openLog(folder, e, cells, use)
 	if err != nil {
 		return err
 	}

@@ -76,6 +76,32 @@ func TestSweepGoesOn(t *testing.T) {
 	}
 }
 
+// An experiment that an interrupt or --timeout does not let begin keeps its records, also with
+// --again.
+func TestNothingIsForgottenForNothing(t *testing.T) {
+	dir, runs := t.TempDir(), map[string]int{}
+	if err := counting(runs, "").repeat(t.Context(), dir, &cli{Shown: t.Output()},
+		time.Now().Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	before, err := os.ReadFile(filepath.Join(dir, "counting.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	interrupted, stop := context.WithCancel(t.Context())
+	stop()
+	for about, c := range map[string]struct {
+		ctx      context.Context
+		deadline time.Time
+	}{"interrupted": {interrupted, time.Now().Add(time.Hour)}, "out of time": {t.Context(), time.Now().Add(-1)}} {
+		err := counting(runs, "").repeat(c.ctx, dir, &cli{Again: true, Shown: t.Output()}, c.deadline)
+		if now, failed := os.ReadFile(filepath.Join(dir, "counting.jsonl")); err != nil || failed != nil ||
+			string(now) != string(before) {
+			t.Errorf("%s: %v, %v; records are now:\n%s", about, err, failed, now)
+		}
+	}
+}
+
 // A page of a sweep that is not whole says so.
 func TestPageOfAnUnfinishedSweep(t *testing.T) {
 	dir, runs := t.TempDir(), map[string]int{}
