@@ -110,7 +110,7 @@ func denoiseRun(ctx context.Context, s scene, part float64, method string, size 
 		return nil, err
 	}
 	if len(tests) == 0 {
-		rec.Text["setting"] = "the data are not there"
+		rec.Text["setting"], rec.Values["absent"] = "the data are not there", 1
 		return []record{rec}, nil
 	}
 	noise := train.Noise{Sigma: longestSide(learn) / part, Outliers: 0.01, Reach: 8}

@@ -63,7 +63,8 @@ func realMetricCells(how effort, use []uint64) (cells []cell) {
 
 // absentPairs is the record of pairs that cannot be drawn here.
 func absentPairs(name string) []record {
-	return []record{{Text: map[string]string{"data": name, "distance": "not there"}}}
+	return []record{{Text: map[string]string{"data": name, "distance": "not there"},
+		Values: map[string]float64{"absent": 1}}}
 }
 
 // kindsApart parts the kinds of drawings.

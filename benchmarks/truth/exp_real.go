@@ -71,7 +71,8 @@ func realCells(how effort) (cells []cell) {
 		files = files[:min(len(files), f.most)]
 		if len(files) == 0 || how == quick && f.name != "QuickDraw" {
 			cells = append(cells, cell{f.name + notThere, func(context.Context) ([]record, error) {
-				return []record{{Text: map[string]string{"data": f.name, "problem": "any", "there": "not there"}}}, nil
+				return []record{{Text: map[string]string{"data": f.name, "problem": "any", "there": "not there"},
+					Values: map[string]float64{"absent": 1}}}, nil
 			}})
 			continue
 		}

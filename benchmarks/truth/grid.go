@@ -296,10 +296,11 @@ type run map[string]*log
 func runOf(folder string) (run, error) {
 	r := run{}
 	for _, e := range experiments {
-		l := &log{done: map[string]bool{}}
-		if err := l.read(filepath.Join(folder, e.name+".jsonl"), false); err != nil {
+		l := &log{path: filepath.Join(folder, e.name+".jsonl")}
+		if err := l.read(); err != nil {
 			return nil, err
 		}
+		l.whole()
 		if len(l.records) > 0 {
 			r[e.name] = l
 		}

@@ -143,13 +143,14 @@ type cli struct {
 	Page    string        `placeholder:"DIR" help:"Folder of the grid and its site (docs/truth, or RESULTS/page)."`
 	Against string        `placeholder:"DIR" help:"List where figures disagree with those of the records in DIR."`
 	Quick   bool          `help:"Each experiment in seconds, in a temporary folder: does everything run?"`
-	Again   bool          `help:"Forget the records there are of these experiments."`
+	Again   bool          `help:"Measure again what has records."`
 	Render  bool          `help:"Run nothing; render the tables from the records."`
 	Timeout time.Duration `default:"12h" help:"No cell begins later than this (${default})."`
 
 	Shown   io.Writer `kong:"-"` // gets a line for every cell that has run
 	Printed io.Writer `kong:"-"` // gets what the run found
-	missing int       // cells of the chosen experiments that have not run
+	ran     int       // cells that have run
+	missing int       // cells of the chosen experiments that have no records
 }
 
 func main() {
@@ -191,6 +192,9 @@ func (c *cli) run(ctx context.Context) error {
 		}
 	}
 	failed = append(failed, removeProgram())
+	if c.ran+c.missing == 0 && !c.Render {
+		fmt.Fprintln(c.Shown, "All cells have records, so none has run. --again measures them once more.")
+	}
 	if !c.Quick {
 		failed = append(failed, writeIndex(c.Results), c.compare(), c.writePages(chosen, kept))
 	}
@@ -221,43 +225,65 @@ func (e *experiment) repeat(ctx context.Context, folder string, c *cli, deadline
 	cells := e.list(c.effort())
 	use := c.use()
 	if ctx.Err() != nil || time.Now().After(deadline) {
-		use = readOnly // nothing will run, so nothing is forgotten
+		use = readOnly // nothing will run
 	}
 	log, err := openLog(folder, e, cells, use)
 	if err != nil {
 		return err
 	}
 	defer log.close()
-	defer func() { c.missing += len(cells) - len(log.done) }()
+	defer func() { c.missing += log.left(cells) }()
 	began, ran := time.Now(), 0
 	for k, cell := range cells {
-		if c.Render || log.done[cell.key] {
+		if use == readOnly || log.done[cell.key] {
 			continue
 		}
 		if ctx.Err() != nil || time.Now().After(deadline) {
 			break
 		}
 		if ran == 0 {
-			fmt.Fprintf(c.Shown, "%s  %d of %d cells are done: %s\n", e.name, len(log.done), len(cells), e.title)
+			fmt.Fprintf(c.Shown, "%s  %d of %d cells are done: %s\n", e.name, len(cells)-log.left(cells),
+				len(cells), e.title)
 		}
 		start := time.Now()
-		records, err := cell.run(ctx)
+		kept, err := cell.measure(ctx, log)
 		if err != nil && ctx.Err() != nil {
 			break
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", cell.key, err)
 		}
-		took := time.Since(start)
-		if err := log.append(cell.key, records, took); err != nil {
-			return err
-		}
 		ran++
-		left := time.Since(began) / time.Duration(ran) * time.Duration(len(cells)-len(log.done))
-		fmt.Fprintf(c.Shown, "%s  %d/%d  %s  %.1f s, about %v left\n", e.name, k+1, len(cells), cell.key,
-			took.Seconds(), left.Round(time.Second))
+		c.ran++
+		end := fmt.Sprintf("%.1f s", time.Since(start).Seconds())
+		if kept > 0 {
+			end = fmt.Sprintf("the data are not here (set ENTROPIPE_TESTDATA); records kept: %d", kept)
+		}
+		left := time.Since(began) / time.Duration(ran) * time.Duration(log.left(cells))
+		fmt.Fprintf(c.Shown, "%s  %d/%d  %s  %s, about %v left\n", e.name, k+1, len(cells), cell.key, end,
+			left.Round(time.Second))
 	}
-	return e.render(folder, log, len(cells))
+	if log.file == nil && len(log.before) > 0 {
+		log.asItWas(cells)
+	}
+	return e.render(folder, log, cells)
+}
+
+// measure runs the cell and appends its records. Where the cell's data are not here it puts back
+// what the file held of them, and returns how many records these are.
+func (c *cell) measure(ctx context.Context, log *log) (kept int, err error) {
+	start := time.Now()
+	records, err := c.run(ctx)
+	if err != nil {
+		return 0, err
+	}
+	took := time.Since(start)
+	if len(records) > 0 && isAbsent(&records[0]) {
+		if kept, err = log.putBack(c.key); err != nil || kept > 0 {
+			return kept, err
+		}
+	}
+	return 0, log.append(c.key, records, took)
 }
 
 // chosen returns the experiments that --only and --row ask for, all without either, in
@@ -266,7 +292,7 @@ func (c *cli) chosen() (chosen []*experiment, err error) {
 	wanted := map[string]bool{}
 	for _, name := range c.Only {
 		if experimentOf(name) == nil {
-			return nil, fmt.Errorf("no experiment is called %q", name)
+			return nil, fmt.Errorf("no experiment is called %q; --help lists their names", name)
 		}
 		wanted[name] = true
 	}

@@ -34,12 +34,18 @@ type machine struct {
 	Go         string `json:"go"`
 }
 
-// log is the file of an experiment's records.
+// log is the file of an experiment's records. The file stays as it is until a cell has been
+// measured: a run without its data, or one that ends before, takes nothing away.
 type log struct {
-	file    *os.File
+	path    string
+	file    *os.File // nil until then
 	machine machine
 	records []rig.Record[record]
 	done    map[string]bool
+
+	before  []rig.Record[record] // what the file held
+	was     machine              // its machine
+	version os.FileInfo          // the file then, nil if there was none
 }
 
 // figures returns the records without their stamps.
@@ -81,39 +87,77 @@ type logUse int
 
 const (
 	goOn       logUse = iota // keep the cells that are done, and add the others
-	startAgain               // forget all cells
+	startAgain               // keep no cell that can be measured
 	readOnly                 // read the records of any machine, and leave the file alone
 )
 
-// openLog reads what there is. A line that was cut by a kill is dropped with
-// the records of its cell; so are those of cells that are no longer asked, and
-// those of another machine, where that matters. The file is written anew without
-// them, whole or not at all, unless use is readOnly.
+// openLog reads what there is. A line that was cut by a kill is dropped with the records of its
+// cell; so are those of cells that are no longer asked, and those of another machine, where that
+// matters.
 func openLog(folder string, e *experiment, cells []cell, use logUse) (*log, error) {
+	l := &log{path: filepath.Join(folder, e.name+".jsonl")}
+	if err := l.read(); err != nil && use != startAgain {
+		return nil, err
+	}
 	here := machine{e.name, rig.CPU(), runtime.NumCPU(), vector.Best().String(), runtime.Version()}
-	l := &log{machine: here, done: map[string]bool{}}
-	path := filepath.Join(folder, e.name+".jsonl")
-	if use != startAgain {
-		if err := l.read(path, e.timed && use != readOnly); err != nil {
-			return nil, err
+	switch {
+	case use == readOnly:
+		l.asItWas(cells)
+		if l.was == (machine{}) {
+			l.machine = here
 		}
+	case use == startAgain, l.was == machine{}, e.timed && l.was.CPU != here.CPU:
+		l.machine, l.done = here, map[string]bool{}
+	default:
+		l.machine = l.was
+		l.keep(cells, false)
 	}
-	if use == readOnly && slices.ContainsFunc(cells, func(c cell) bool { return strings.HasSuffix(c.key, notThere) }) {
-		return l, nil // the cells of data that are not here cannot be listed: their records stay
-	}
-	l.keep(cells)
-	if use == readOnly {
-		return l, nil
-	}
-	if err := atomicfile.Write(path, l.write); err != nil {
-		return nil, err
-	}
-	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
-	if err != nil {
-		return nil, err
-	}
-	l.file = f
 	return l, nil
+}
+
+// asItWas takes what the file holds, where nothing has been measured.
+func (l *log) asItWas(cells []cell) {
+	if slices.ContainsFunc(cells, func(c cell) bool { return strings.HasSuffix(c.key, notThere) }) {
+		l.whole() // cells of data that are not here cannot be listed: all stay
+		return
+	}
+	l.machine = l.was
+	l.keep(cells, true)
+}
+
+// whole takes all whole cells that the file holds.
+func (l *log) whole() {
+	l.machine, l.done = l.was, doneIn(l.before)
+	l.records = slices.DeleteFunc(slices.Clone(l.before), func(r rig.Record[record]) bool {
+		return !l.done[r.Figures.Cell]
+	})
+}
+
+// begin writes the file anew, whole or not at all, without what has been dropped.
+func (l *log) begin() error {
+	version, err := os.Stat(l.path)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	same := (version == nil) == (l.version == nil)
+	if same && version != nil {
+		same = os.SameFile(version, l.version) && version.Size() == l.version.Size() &&
+			version.ModTime().Equal(l.version.ModTime())
+	}
+	if !same {
+		return l.changed()
+	}
+	if err := atomicfile.Write(l.path, l.write); err != nil {
+		return err
+	}
+	l.file, err = os.OpenFile(l.path, os.O_APPEND|os.O_WRONLY, 0)
+	return err
+}
+
+// changed is the error of a file that another process has written.
+func (l *log) changed() error {
+	return fmt.Errorf("%s: another process has changed the file since this one read it; "+
+		"one process at a time measures an experiment into a folder", l.path)
 }
 
 // write writes the machine and all records.
@@ -177,9 +221,9 @@ func covered(all []period) (sum time.Duration) {
 	return sum
 }
 
-// read reads the records of a file; here: if they are of this machine.
-func (l *log) read(path string, here bool) error {
-	f, err := os.Open(path)
+// read reads the records of the file, if there is one.
+func (l *log) read() error {
+	f, err := os.Open(l.path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
@@ -187,47 +231,118 @@ func (l *log) read(path string, here bool) error {
 		return err
 	}
 	defer f.Close()
+	if l.version, err = f.Stat(); err != nil {
+		return err
+	}
 	dec := json.NewDecoder(bufio.NewReader(f))
-	var first machine
-	if err := dec.Decode(&first); err != nil {
-		return nil // nothing was written
+	if err := dec.Decode(&l.was); err != nil {
+		return l.cut(err, 1)
 	}
-	if here && first.CPU != l.machine.CPU {
-		return nil
-	}
-	l.machine = first
 	for {
 		var r rig.Record[record]
 		if err := dec.Decode(&r); err != nil {
-			if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-				break
-			}
-			return fmt.Errorf("%s: %w", path, err)
+			return l.cut(err, len(l.before)+2)
 		}
-		l.records = append(l.records, r)
-		if r.Figures.Text[end] != "" {
-			l.done[r.Figures.Cell] = true
-		}
+		l.before = append(l.before, r)
 	}
-	return nil
 }
 
-// keep drops what is of no whole cell of these.
-func (l *log) keep(cells []cell) {
-	whole := map[string]bool{}
-	for _, c := range cells {
-		if l.done[c.key] {
-			whole[c.key] = true
+// cut returns the error of a file whose end is not that of a file, whole or cut by a kill.
+func (l *log) cut(err error, line int) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil
+	}
+	return fmt.Errorf("%s, line %d: %w", l.path, line, err)
+}
+
+// doneIn returns the cells whose records are whole.
+func doneIn(records []rig.Record[record]) map[string]bool {
+	done := map[string]bool{}
+	for k := range records {
+		if records[k].Figures.Text[end] != "" {
+			done[records[k].Figures.Cell] = true
 		}
 	}
-	l.records = slices.DeleteFunc(l.records, func(r rig.Record[record]) bool { return !whole[r.Figures.Cell] })
-	l.done = whole
+	return done
+}
+
+// keep takes the whole cells of these that the file holds, those whose data were not there if
+// they are asked for.
+func (l *log) keep(cells []cell, absent bool) {
+	all := doneIn(l.before)
+	for k := range l.before {
+		if !absent && isAbsent(&l.before[k].Figures) {
+			delete(all, l.before[k].Figures.Cell)
+		}
+	}
+	l.done = map[string]bool{}
+	for _, c := range cells {
+		if all[c.key] {
+			l.done[c.key] = true
+		}
+	}
+	l.records = slices.DeleteFunc(slices.Clone(l.before), func(r rig.Record[record]) bool {
+		return !l.done[r.Figures.Cell]
+	})
+}
+
+// left returns how many of the cells are not done. A cell that stands for data which are not here
+// is done where there are cells of these data.
+func (l *log) left(cells []cell) (count int) {
+	for _, c := range cells {
+		data, stands := strings.CutSuffix(c.key, notThere)
+		done := l.done[c.key]
+		for key := range l.done {
+			done = done || stands && strings.HasPrefix(key, data+" ")
+		}
+		if !done {
+			count++
+		}
+	}
+	return count
+}
+
+// putBack takes what the file held of a cell whose data are not here now, and returns how many
+// records these are. A cell that stands for such data takes all cells of these data.
+func (l *log) putBack(key string) (count int, err error) {
+	data, stands := strings.CutSuffix(key, notThere)
+	whole := doneIn(l.before)
+	for _, r := range l.before {
+		of := r.Figures.Cell
+		if !whole[of] || of != key && !(stands && strings.HasPrefix(of, data+" ")) {
+			continue
+		}
+		if l.file != nil {
+			if err := json.NewEncoder(l.file).Encode(r); err != nil {
+				return count, err
+			}
+		}
+		l.records = append(l.records, r)
+		count++
+	}
+	if count > 0 {
+		l.done[key] = true
+	}
+	return count, nil
 }
 
 // append writes the records of one cell, which took some time, and syncs them.
 func (l *log) append(key string, records []record, took time.Duration) error {
 	if len(records) == 0 {
 		return errors.New("no record")
+	}
+	if l.file == nil {
+		if err := l.begin(); err != nil {
+			return err
+		}
+	}
+	opened, errOpened := l.file.Stat()
+	named, errNamed := os.Stat(l.path)
+	if err := errors.Join(errOpened, errNamed); err != nil {
+		return err
+	}
+	if !os.SameFile(opened, named) {
+		return l.changed()
 	}
 	stamp := rig.Here("truth --only " + l.machine.Experiment + " --seeds " + listed(seeds, ","))
 	for k := range records {

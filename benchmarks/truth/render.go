@@ -26,17 +26,13 @@ func text(head, name string) column {
 }
 
 // render writes the table of an experiment.
-func (e *experiment) render(folder string, l *log, cells int) error {
+func (e *experiment) render(folder string, l *log, cells []cell) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s\n\n%s\n\n", e.title, e.claim)
-	done := 0
-	for range l.done {
-		done++
-	}
 	fmt.Fprintf(&b, "Command: `go run ./benchmarks/truth --only %s`. %s; records in `%s.jsonl`.", e.name,
 		l.origin(), e.name)
-	if done < cells {
-		fmt.Fprintf(&b, " **%d of %d cells are done.**", done, cells)
+	if left := l.left(cells); left > 0 {
+		fmt.Fprintf(&b, " **%d of %d cells are done.**", len(cells)-left, len(cells))
 	}
 	if timed, sum := l.took(); timed > 0 {
 		word := "cells"

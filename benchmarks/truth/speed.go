@@ -25,9 +25,12 @@ func absent(family string, err error) []record {
 		"method": "not there: " + strings.ReplaceAll(err.Error(), "|", "/")}, Values: map[string]float64{"absent": 1}}}
 }
 
+// isAbsent reports whether a record says that the data of its cell are not there.
+func isAbsent(r *record) bool { return r.Values["absent"] == 1 }
+
 // here leaves out the records of absent data.
 func here(records []record) []record {
-	return slices.DeleteFunc(slices.Clone(records), func(r record) bool { return r.Values["absent"] == 1 })
+	return slices.DeleteFunc(slices.Clone(records), func(r record) bool { return isAbsent(&r) })
 }
 
 // samePolygon tells whether two lists name the same corners in the same order;

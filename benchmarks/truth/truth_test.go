@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -98,6 +99,126 @@ func TestNothingIsForgottenForNothing(t *testing.T) {
 		if now, failed := os.ReadFile(filepath.Join(dir, "counting.jsonl")); err != nil || failed != nil ||
 			string(now) != string(before) {
 			t.Errorf("%s: %v, %v; records are now:\n%s", about, err, failed, now)
+		}
+	}
+}
+
+// A machine without an experiment's data takes none of its records away: those of a cell that
+// finds no data, and those of cells that one stands for. Data that are there again are measured.
+func TestRecordsOfAbsentDataStay(t *testing.T) {
+	runs := map[string]int{}
+	with := func(data bool) *experiment {
+		e := counting(runs, "")
+		e.cells = func(effort) []cell {
+			one := func(key string, r record) cell {
+				return cell{key, func(context.Context) ([]record, error) {
+					runs[key]++
+					return []record{r}, nil
+				}}
+			}
+			measured := record{Values: map[string]float64{"v": 7}}
+			if data {
+				return []cell{one("same", measured), one("scans 1", measured), one("scans 2", measured)}
+			}
+			return []cell{{"same", func(context.Context) ([]record, error) {
+				return absent("scans", errors.New("no folder")), nil
+			}}, {"scans" + notThere, func(context.Context) ([]record, error) { return absentPairs("scans"), nil }}}
+		}
+		return e
+	}
+	dir, soon := t.TempDir(), time.Now().Add(time.Hour)
+	measure := func(data bool, c *cli) (records, page string) {
+		t.Helper()
+		c.Shown = t.Output()
+		if err := with(data).repeat(t.Context(), dir, c, soon); err != nil {
+			t.Fatal(err)
+		}
+		b, err := os.ReadFile(filepath.Join(dir, "counting.jsonl"))
+		p, errPage := os.ReadFile(filepath.Join(dir, "counting.md"))
+		if err := errors.Join(err, errPage); err != nil {
+			t.Fatal(err)
+		}
+		return string(b), string(p)
+	}
+	if records, _ := measure(false, &cli{}); strings.Count(records, `"absent":1`) != 2 {
+		t.Errorf("without data there are these records:\n%s", records)
+	}
+	whole, page := measure(true, &cli{})
+	if strings.Contains(whole, "absent") || strings.Count(whole, `"v":7`) != 3 {
+		t.Errorf("with data there are these records:\n%s", whole)
+	}
+	for about, c := range map[string]*cli{"once more": {}, "--again": {Again: true}} {
+		if records, now := measure(false, c); records != whole || now != page || c.missing != 0 {
+			t.Errorf("%s without data: %d cells are missing, %s\n%s", about, c.missing, records, now)
+		}
+	}
+	if records, _ := measure(true, &cli{}); records != whole || runs["same"] != 1 || runs["scans 1"] != 1 {
+		t.Errorf("cells that were done ran again: %v\n%s", runs, records)
+	}
+}
+
+// Two processes that measure one experiment into one folder lose nothing: the second to write
+// ends with an error.
+func TestOneProcessAtATime(t *testing.T) {
+	dir, runs, soon := t.TempDir(), map[string]int{}, time.Now().Add(time.Hour)
+	path := filepath.Join(dir, "counting.jsonl")
+	for _, when := range []string{"a", "b"} { // before the other has written, and afterwards
+		var other string
+		e := counting(runs, "")
+		cells := e.cells(whole)
+		e.cells = func(effort) []cell {
+			mine := slices.Clone(cells)
+			mine[when[0]-'a'].run = func(ctx context.Context) ([]record, error) {
+				if err := counting(runs, "").repeat(ctx, dir, &cli{Again: true, Shown: t.Output()}, soon); err != nil {
+					t.Fatal(err)
+				}
+				b, err := os.ReadFile(path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				other = string(b)
+				return []record{{Values: map[string]float64{"v": -1}}}, nil
+			}
+			return mine
+		}
+		err := e.repeat(t.Context(), dir, &cli{Again: true, Shown: t.Output()}, soon)
+		if err == nil || !strings.Contains(err.Error(), "another process has changed the file") {
+			t.Errorf("other process in cell %s: error %v", when, err)
+		}
+		if b, err := os.ReadFile(path); err != nil || string(b) != other {
+			t.Errorf("other process in cell %s: it left\n%s\nnow (%v):\n%s", when, other, err, b)
+		}
+	}
+}
+
+// A file of records that is damaged is no sweep to go on with; the error names the line, and
+// --again measures everything anew.
+func TestDamagedRecords(t *testing.T) {
+	dir, runs, soon := t.TempDir(), map[string]int{}, time.Now().Add(time.Hour)
+	path := filepath.Join(dir, "counting.jsonl")
+	if err := counting(runs, "").repeat(t.Context(), dir, &cli{Shown: t.Output()}, soon); err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.SplitAfter(string(b), "\n")
+	for _, k := range []int{0, 3} {
+		damaged := slices.Clone(lines)
+		damaged[k] = "{]" + lines[k][2:]
+		if err := os.WriteFile(path, []byte(strings.Join(damaged, "")), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		err := counting(runs, "").repeat(t.Context(), dir, &cli{Shown: t.Output()}, soon)
+		if want := fmt.Sprintf("%s, line %d: ", path, k+1); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("line %d is damaged: error %v, want %s", k+1, err, want)
+		}
+		if now, err := os.ReadFile(path); err != nil || string(now) != strings.Join(damaged, "") {
+			t.Errorf("line %d is damaged: the file has changed (%v)", k+1, err)
+		}
+		if err := counting(runs, "").repeat(t.Context(), dir, &cli{Again: true, Shown: t.Output()}, soon); err != nil {
+			t.Errorf("line %d is damaged, --again: %v", k+1, err)
 		}
 	}
 }
@@ -204,7 +325,7 @@ func TestPagesComeFromRecords(t *testing.T) {
 			t.Fatal(err)
 		}
 		dir := t.TempDir()
-		if err := e.render(dir, log, len(cells)); err != nil {
+		if err := e.render(dir, log, cells); err != nil {
 			t.Fatal(err)
 		}
 		want, err := os.ReadFile(filepath.Join(dir, e.name+".md"))
