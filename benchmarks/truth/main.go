@@ -315,8 +315,25 @@ func (c *cli) chosen() (chosen []*experiment, err error) {
 	return chosen, nil
 }
 
-// committed is the folder of the records that the project's pages come from.
+// committed is the folder of the repository with the records that the project's pages come from.
 const committed = "benchmarks/results/truth"
+
+// inRepository returns the way from the working directory to a folder of the repository.
+func inRepository(folder string) (string, error) {
+	root, err := rig.Root()
+	if err == nil {
+		_, err = os.Stat(filepath.Join(root, folder))
+	}
+	if err != nil {
+		return "", fmt.Errorf("outside of entropipe's repository --results DIR or --results - is needed, "+
+			"and with other seeds --against DIR: %w", err)
+	}
+	here, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	return filepath.Rel(here, filepath.Join(root, folder))
+}
 
 // settle takes the seeds, and chooses the folders: other seeds than the paper's have their
 // own and are compared with the committed records. The committed pages come from the committed
@@ -330,12 +347,19 @@ func (c *cli) settle() error {
 			listed(c.Seeds, ","))
 	}
 	seeds = c.Seeds
-	if ofPaper() && c.Results == "" {
-		c.Results, c.Page = committed, cmp.Or(c.Page, "docs/truth")
+	if c.Quick {
+		return nil // has a folder of its own
 	}
-	if !ofPaper() {
-		c.Results = cmp.Or(c.Results, committed+"-"+listed(seeds, "-"))
-		c.Against = cmp.Or(c.Against, committed)
+	ours, err := inRepository(committed)
+	if err != nil && (c.Results == "" || !ofPaper() && c.Against == "") {
+		return err
+	}
+	switch {
+	case !ofPaper():
+		c.Results = cmp.Or(c.Results, ours+"-"+listed(seeds, "-"))
+		c.Against = cmp.Or(c.Against, ours)
+	case c.Results == "":
+		c.Results, c.Page = ours, cmp.Or(c.Page, filepath.Join(ours, "..", "..", "..", "docs", "truth"))
 	}
 	c.Page = cmp.Or(c.Page, filepath.Join(c.Results, "page"))
 	if c.Against == "" {
@@ -343,7 +367,7 @@ func (c *cli) settle() error {
 	}
 	old, err := runOf(c.Against)
 	if err == nil && len(old) == 0 {
-		err = errors.New("there are no records of experiments; the folders stand in the root of the repository")
+		err = errors.New("there are no records of experiments")
 	}
 	if err != nil {
 		return fmt.Errorf("--against %s: %w", c.Against, err)
@@ -396,8 +420,8 @@ func (c *cli) writePages(chosen []*experiment, kept bool) error {
 		return err
 	}
 	var again run
-	if ofPaper() && c.Results == committed {
-		if again, err = runOf(committed + "-" + listed(freshSeeds, "-")); err != nil {
+	if ours, err := inRepository(committed); err == nil && ofPaper() && c.Results == ours {
+		if again, err = runOf(ours + "-" + listed(freshSeeds, "-")); err != nil {
 			return err
 		}
 	}

@@ -300,12 +300,26 @@ func TestSeedsHaveTheirFolder(t *testing.T) {
 	if err := c.settle(); err != nil || c.Page != filepath.Join(elsewhere, "page") || c.Against != "" {
 		t.Errorf("%+v, %v", c, err)
 	}
+	t.Chdir("benchmarks/truth")
+	c = cli{}
+	if err := c.settle(); err != nil || c.Results != "../results/truth" || c.Page != "../../docs/truth" {
+		t.Errorf("in another folder of the repository: %+v, %v", c, err)
+	}
+	t.Chdir(elsewhere)
+	for _, c := range []cli{{}, {Seeds: []uint64{7, 77}, Results: "a"}} {
+		if err := c.settle(); err == nil || !strings.Contains(err.Error(), "outside of entropipe's repository") {
+			t.Errorf("outside of the repository: %+v, %v", c, err)
+		}
+	}
+	if c := (cli{Results: "a"}); c.settle() != nil || c.Page != "a/page" {
+		t.Errorf("outside of the repository: %+v", c)
+	}
 	for _, wrong := range [][]uint64{{7}, {7, 7}} {
 		if err := (&cli{Seeds: wrong}).settle(); err == nil {
 			t.Errorf("--seeds %v is accepted", wrong)
 		}
 	}
-	if err := (&cli{Against: elsewhere}).settle(); err == nil || !strings.Contains(err.Error(), "no records") {
+	if err := (&cli{Results: elsewhere, Against: elsewhere}).settle(); err == nil || !strings.Contains(err.Error(), "no records") {
 		t.Errorf("--against a folder without records: %v", err)
 	}
 }
