@@ -81,7 +81,7 @@ func TestData(parts ...string) (string, error) {
 	if base == "" {
 		root, err := Root()
 		if err != nil {
-			return "", err
+			return "", fmt.Errorf("real data: ENTROPIPE_TESTDATA is not set, and there is %w", err)
 		}
 		base = filepath.Join(root, "..", "shared", "data")
 	}

@@ -319,7 +319,8 @@ func TestSeedsHaveTheirFolder(t *testing.T) {
 			t.Errorf("--seeds %v is accepted", wrong)
 		}
 	}
-	if err := (&cli{Results: elsewhere, Against: elsewhere}).settle(); err == nil || !strings.Contains(err.Error(), "no records") {
+	c = cli{Results: elsewhere, Against: elsewhere}
+	if err := c.settle(); err == nil || !strings.Contains(err.Error(), "no records") {
 		t.Errorf("--against a folder without records: %v", err)
 	}
 }
