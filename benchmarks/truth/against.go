@@ -26,6 +26,10 @@ func againstPage(seeds []uint64, name string, fresh, old run) string {
 	}
 	fmt.Fprintf(&b, "\n## What ran\n\n%d of %d experiments. %s\n\n", len(ran), len(experiments),
 		howLong(ran, name, fresh, old))
+	if len(ran) < len(experiments) {
+		b.WriteString("Verdicts of both runs are those of the rows that these experiments measure, corrected for " +
+			"as many.\n\n")
+	}
 	b.WriteString(rig.Table[string]{
 		{Head: "experiment", Text: func(e string) string { return e }},
 		{Head: "cells", Align: rig.Right, Text: func(e string) string { return fmt.Sprint(len(fresh[e].done)) }},
@@ -64,6 +68,17 @@ func howLong(ran []string, name string, fresh, old run) string {
 		return said + fmt.Sprintf("; at most %g hours: not met.", longestRun.Hours())
 	}
 	return said + fmt.Sprintf("; at most %g hours: met.", longestRun.Hours())
+}
+
+// only returns what of the run the other one has measured, too.
+func (r run) only(other run) run {
+	both := run{}
+	for name, l := range r {
+		if other[name] != nil {
+			both[name] = l
+		}
+	}
+	return both
 }
 
 // time says how long an experiment's cells took together, if all of them say it.
@@ -132,8 +147,10 @@ func disagreements(freshRun, oldRun run) string {
 			pairs[k].a.Mid, spanOf(pairs[k].a, pairs[k].format), pairs[k].b.Mid, spanOf(pairs[k].b, pairs[k].format),
 			one)
 	}
+	// A run of some rows has fewer tests to correct for, so the old verdicts are those of the same rows.
+	same := linesOf(oldRun.only(freshRun).sheet())
 	for k := range fresh {
-		if a, b2 := &fresh[k], &old[k]; a.word != b2.word && a.word != estimate.Unmeasured &&
+		if a, b2 := &fresh[k], &same[k]; a.word != b2.word && a.word != estimate.Unmeasured &&
 			b2.word != estimate.Unmeasured {
 			fmt.Fprintf(&b, "* verdict of row %d, %s: %s, was %s%s\n", a.number, a.title, a.word, b2.word, elsewhere(a))
 		}

@@ -306,7 +306,7 @@ func costVerdict(records []record) string {
 			}
 			fmt.Fprintf(&b, " from %s %.0f %%", r.Text["model"], r.Values["p95"])
 			if r.Text["model"] == "n and f" {
-				words, _ := estimate.Verdicts([]estimate.Estimate{estimate.Of(ofSeeds(&r, "p95"))},
+				words, _, _ := estimate.Verdicts([]estimate.Estimate{estimate.Of(ofSeeds(&r, "p95"))},
 					[]estimate.Claim{{Sense: estimate.AtMost, Limit: costAim}})
 				fmt.Fprintf(&b, " (an error of at most %d %%: %s)", costAim, words[0])
 			}

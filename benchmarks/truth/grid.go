@@ -20,7 +20,8 @@ type line struct {
 	beside      estimate.Estimate
 	judged      estimate.Estimate
 	word        estimate.Word
-	p           float64 // of the verdict, after Holm's correction over the grid
+	p           float64 // of the verdict, after Holm's correction
+	tested      int     // rows that the correction is for
 }
 
 // linesOf judges all rows by the records.
@@ -33,9 +34,9 @@ func linesOf(s sheet) []line {
 			beside: estimated(r.peer, s), judged: r.judged(s)}
 		estimates[k], claims[k] = lines[k].judged, r.limit
 	}
-	words, p := estimate.Verdicts(estimates, claims)
+	words, p, tested := estimate.Verdicts(estimates, claims)
 	for k := range lines {
-		lines[k].word, lines[k].p = words[k], p[k]
+		lines[k].word, lines[k].p, lines[k].tested = words[k], p[k], tested
 	}
 	return lines
 }
@@ -121,8 +122,8 @@ func frontPage(s sheet, lines []line, pictures []drawing, records, again string)
 			"those of the paper's seeds.\n\n", listed(seeds, ", "), records)
 	}
 	fmt.Fprintf(&b, "## The %d rows\n\nVerdicts about the claims: %s. ", len(lines), verdictCounts(lines))
-	fmt.Fprintf(&b, "A claim is decided where p is at most %g after Holm's correction over all rows.\n\n",
-		estimate.Level)
+	fmt.Fprintf(&b, "A claim is decided where p is at most %g after Holm's correction for the %d rows with an "+
+		"interval.\n\n", estimate.Level, lines[0].tested)
 	p := make([]*line, len(lines))
 	for k := range lines {
 		p[k] = &lines[k]
@@ -191,7 +192,8 @@ func (l *line) reason() string {
 	case estimate.Single:
 		return ": one unit has no interval"
 	}
-	return fmt.Sprintf(", p = %.2g after Holm's correction (%s, %d units)", l.p, l.judged.Kind, l.judged.Units)
+	return fmt.Sprintf(", p = %.2g after Holm's correction (%s, %d units; rows tested: %d)", l.p, l.judged.Kind,
+		l.judged.Units, l.tested)
 }
 
 // inWords is the row for a terminal: a line for the claim and the verdict, a line for every figure.

@@ -92,6 +92,24 @@ func TestDisagreementsAreListed(t *testing.T) {
 	}
 }
 
+// A run of a row, of the very records, disagrees in nothing: that it corrects for fewer tests
+// changes no verdict.
+func TestAPartOfTheRecordsAgreesWithAll(t *testing.T) {
+	whole, err := runOf("../results/truth")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, number := range []int{4, 12, 20} {
+		part := run{}
+		for _, name := range rows[number-1].experiments {
+			part[name] = whole[name]
+		}
+		if said := disagreements(part, whole); !strings.HasPrefix(said, "0 of ") || strings.Contains(said, "verdict") {
+			t.Errorf("row %d alone: %s", number, said)
+		}
+	}
+}
+
 // The page of a run with other seeds lists each experiment that ran, with cells and CPUs.
 func TestAgainstPageListsExperiments(t *testing.T) {
 	made := func(cpu, took string) run {

@@ -435,6 +435,26 @@ func TestRecordsHaveStamps(t *testing.T) {
 	}
 }
 
+// The committed records say of each figure when it was measured, where, and by which commit.
+func TestCommittedRecordsHaveStamps(t *testing.T) {
+	for _, folder := range []string{"../results/truth", "../results/truth-" + listed(freshSeeds, "-")} {
+		r, err := runOf(folder)
+		if err != nil || len(r) != len(experiments) {
+			t.Fatalf("%s: records of %d experiments of %d, %v", folder, len(r), len(experiments), err)
+		}
+		for name, l := range r {
+			for k := range l.records {
+				s := &l.records[k].Stamp
+				if s.Bench == "" || s.Time == "" || s.CPU == "" || s.Commit == "" ||
+					strings.HasSuffix(s.Commit, "-dirty") {
+					t.Errorf("%s/%s.jsonl, line %d: stamp %+v", folder, name, k+2, *s)
+					break
+				}
+			}
+		}
+	}
+}
+
 // A page whose records have no stamp says so.
 func TestPagesOfOldRecords(t *testing.T) {
 	l := &log{machine: machine{Experiment: "counting", CPU: "old"}, records: make([]rig.Record[record], 1)}

@@ -151,7 +151,7 @@ func TestVerdicts(t *testing.T) {
 		{"exact, missed", OfExact(4), Claim{AtMost, 3}, Refuted},
 		{"equal values", Of([]float64{2, 2, 2}), Claim{AtLeast, 3}, Refuted},
 	} {
-		if words, _ := Verdicts([]Estimate{c.e}, []Claim{c.c}); words[0] != c.want {
+		if words, _, _ := Verdicts([]Estimate{c.e}, []Claim{c.c}); words[0] != c.want {
 			t.Errorf("%s: %s, want %s", c.name, words[0], c.want)
 		}
 	}
@@ -161,10 +161,11 @@ func TestVerdicts(t *testing.T) {
 	for i := range estimates {
 		estimates[i] = some
 	}
-	if words, p := Verdicts(estimates, claims); words[0] != Undecided || p[0] < .2 {
+	if words, p, count := Verdicts(estimates, claims); words[0] != Undecided || p[0] < .2 ||
+		count != len(estimates) {
 		t.Errorf("%s, p %v", words[0], p[0])
 	}
-	if words, _ := Verdicts(estimates[:1], claims[:1]); words[0] != Confirmed {
+	if words, _, _ := Verdicts(estimates[:1], claims[:1]); words[0] != Confirmed {
 		t.Errorf("alone: %s", words[0])
 	}
 }

@@ -34,11 +34,11 @@ type Claim struct {
 }
 
 // Verdicts judges estimates by their claims, with Holm's correction for all that have an
-// interval. It returns the corrected p as well, 1 for the others.
-func Verdicts(estimates []Estimate, claims []Claim) ([]Word, []float64) {
+// interval. It returns the corrected p as well, 1 for the others, and for how many the correction is.
+func Verdicts(estimates []Estimate, claims []Claim) (words []Word, corrected []float64, count int) {
 	var p []float64
 	var tested []int
-	words, corrected := make([]Word, len(estimates)), make([]float64, len(estimates))
+	words, corrected = make([]Word, len(estimates)), make([]float64, len(estimates))
 	for i, e := range estimates {
 		corrected[i] = 1
 		if e.Kind == Exact { // no chance plays a part, so no correction
@@ -63,7 +63,7 @@ func Verdicts(estimates []Estimate, claims []Claim) ([]Word, []float64) {
 			words[i] = side(estimates[i].Mid, claims[i])
 		}
 	}
-	return words, corrected
+	return words, corrected, len(p)
 }
 
 // side is the verdict of a figure without an error.
