@@ -122,8 +122,8 @@ func frontPage(s sheet, lines []line, pictures []drawing, records, again string)
 			"those of the paper's seeds.\n\n", listed(seeds, ", "), records)
 	}
 	fmt.Fprintf(&b, "## The %d rows\n\nVerdicts about the claims: %s. ", len(lines), verdictCounts(lines))
-	fmt.Fprintf(&b, "A claim is decided where p is at most %g after Holm's correction for the %d rows with an "+
-		"interval.\n\n", estimate.Level, lines[0].tested)
+	fmt.Fprintf(&b, "A claim is decided where p is at most %g after Holm's correction for all rows with an "+
+		"interval (%d).\n\n", estimate.Level, lines[0].tested)
 	p := make([]*line, len(lines))
 	for k := range lines {
 		p[k] = &lines[k]
