@@ -70,7 +70,7 @@ func howLong(ran []string, name string, fresh, old run) string {
 	return said + fmt.Sprintf("; at most %g hours: met.", longestRun.Hours())
 }
 
-// only returns what of the run the other one has measured, too.
+// only returns the records of the experiments that the other run has measured, too.
 func (r run) only(other run) run {
 	both := run{}
 	for name, l := range r {
@@ -112,7 +112,8 @@ func disagreements(freshRun, oldRun run) string {
 		name, format string
 		a, b         estimate.Estimate
 	}
-	fresh, old := linesOf(freshRun.sheet()), linesOf(oldRun.sheet())
+	// A run of some rows has fewer tests to correct for, so both verdicts are those of the same rows.
+	fresh, old := linesOf(freshRun.only(oldRun).sheet()), linesOf(oldRun.only(freshRun).sheet())
 	elsewhere := func(l *line) string {
 		for _, name := range l.experiments {
 			if experimentOf(name).timed && freshRun[name] != nil && freshRun.cpu(name) != oldRun.cpu(name) {
@@ -147,10 +148,8 @@ func disagreements(freshRun, oldRun run) string {
 			pairs[k].a.Mid, spanOf(pairs[k].a, pairs[k].format), pairs[k].b.Mid, spanOf(pairs[k].b, pairs[k].format),
 			one)
 	}
-	// A run of some rows has fewer tests to correct for, so the old verdicts are those of the same rows.
-	same := linesOf(oldRun.only(freshRun).sheet())
 	for k := range fresh {
-		if a, b2 := &fresh[k], &same[k]; a.word != b2.word && a.word != estimate.Unmeasured &&
+		if a, b2 := &fresh[k], &old[k]; a.word != b2.word && a.word != estimate.Unmeasured &&
 			b2.word != estimate.Unmeasured {
 			fmt.Fprintf(&b, "* verdict of row %d, %s: %s, was %s%s\n", a.number, a.title, a.word, b2.word, elsewhere(a))
 		}

@@ -143,7 +143,7 @@ type cli struct {
 	Page    string        `placeholder:"DIR" help:"Folder of the grid and its site (docs/truth, or RESULTS/page)."`
 	Against string        `placeholder:"DIR" help:"List where figures disagree with those of the records in DIR."`
 	Quick   bool          `help:"Each experiment in seconds, in a temporary folder: does everything run?"`
-	Again   bool          `help:"Measure again what has records."`
+	Again   bool          `help:"Measure cells again that have records."`
 	Render  bool          `help:"Run nothing; render the tables from the records."`
 	Timeout time.Duration `default:"12h" help:"No cell begins later than this (${default})."`
 

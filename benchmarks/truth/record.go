@@ -96,8 +96,8 @@ const (
 // matters.
 func openLog(folder string, e *experiment, cells []cell, use logUse) (*log, error) {
 	l := &log{path: filepath.Join(folder, e.name+".jsonl")}
-	if err := l.read(); err != nil && use != startAgain {
-		return nil, err
+	if err := l.read(); err != nil && (use != startAgain || l.version == nil) {
+		return nil, err // a damaged file is no obstacle to a new start, an unreadable one is
 	}
 	here := machine{e.name, rig.CPU(), runtime.NumCPU(), vector.Best().String(), runtime.Version()}
 	switch {
@@ -286,14 +286,20 @@ func (l *log) keep(cells []cell, absent bool) {
 	})
 }
 
-// left returns how many of the cells are not done. A cell that stands for data which are not here
-// is done where there are cells of these data.
+// standsFor reports whether a cell stands for data which are not here, and the other one is a cell
+// of these data.
+func standsFor(key, other string) bool {
+	data, stands := strings.CutSuffix(key, notThere)
+	return stands && strings.HasPrefix(other, data+" ")
+}
+
+// left returns how many of the cells are not done. A cell that stands for data is done where there
+// are cells of these data.
 func (l *log) left(cells []cell) (count int) {
 	for _, c := range cells {
-		data, stands := strings.CutSuffix(c.key, notThere)
 		done := l.done[c.key]
 		for key := range l.done {
-			done = done || stands && strings.HasPrefix(key, data+" ")
+			done = done || standsFor(c.key, key)
 		}
 		if !done {
 			count++
@@ -305,25 +311,43 @@ func (l *log) left(cells []cell) (count int) {
 // putBack takes what the file held of a cell whose data are not here now, and returns how many
 // records these are. A cell that stands for such data takes all cells of these data.
 func (l *log) putBack(key string) (count int, err error) {
-	data, stands := strings.CutSuffix(key, notThere)
 	whole := doneIn(l.before)
+	var back []rig.Record[record]
 	for _, r := range l.before {
-		of := r.Figures.Cell
-		if !whole[of] || of != key && !(stands && strings.HasPrefix(of, data+" ")) {
-			continue
+		if of := r.Figures.Cell; whole[of] && (of == key || standsFor(key, of)) {
+			back = append(back, r)
 		}
-		if l.file != nil {
-			if err := json.NewEncoder(l.file).Encode(r); err != nil {
-				return count, err
-			}
+	}
+	if len(back) == 0 {
+		return 0, nil
+	}
+	if l.file != nil {
+		if err := l.extend(back); err != nil {
+			return 0, err
 		}
-		l.records = append(l.records, r)
-		count++
 	}
-	if count > 0 {
-		l.done[key] = true
+	l.records = append(l.records, back...)
+	l.done[key] = true
+	return len(back), nil
+}
+
+// extend appends records to the file, and syncs it.
+func (l *log) extend(records []rig.Record[record]) error {
+	opened, errOpened := l.file.Stat()
+	named, errNamed := os.Stat(l.path)
+	if err := errors.Join(errOpened, errNamed); err != nil {
+		return err
 	}
-	return count, nil
+	if !os.SameFile(opened, named) {
+		return l.changed()
+	}
+	enc := json.NewEncoder(l.file)
+	for k := range records {
+		if err := enc.Encode(records[k]); err != nil {
+			return err
+		}
+	}
+	return l.file.Sync()
 }
 
 // append writes the records of one cell, which took some time, and syncs them.
@@ -336,15 +360,8 @@ func (l *log) append(key string, records []record, took time.Duration) error {
 			return err
 		}
 	}
-	opened, errOpened := l.file.Stat()
-	named, errNamed := os.Stat(l.path)
-	if err := errors.Join(errOpened, errNamed); err != nil {
-		return err
-	}
-	if !os.SameFile(opened, named) {
-		return l.changed()
-	}
 	stamp := rig.Here("truth --only " + l.machine.Experiment + " --seeds " + listed(seeds, ","))
+	stamped := make([]rig.Record[record], len(records))
 	for k := range records {
 		records[k].Cell = key
 		if k == len(records)-1 {
@@ -353,14 +370,14 @@ func (l *log) append(key string, records []record, took time.Duration) error {
 			}
 			records[k].Text[end] = took.Round(100 * time.Millisecond).String()
 		}
-		r := rig.Record[record]{Stamp: stamp, Figures: records[k]}
-		if err := json.NewEncoder(l.file).Encode(r); err != nil {
-			return err
-		}
-		l.records = append(l.records, r)
+		stamped[k] = rig.Record[record]{Stamp: stamp, Figures: records[k]}
 	}
+	if err := l.extend(stamped); err != nil {
+		return err
+	}
+	l.records = append(l.records, stamped...)
 	l.done[key] = true
-	return l.file.Sync()
+	return nil
 }
 
 func (l *log) close() {

@@ -34,7 +34,7 @@ type Claim struct {
 }
 
 // Verdicts judges estimates by their claims, with Holm's correction for all that have an
-// interval. It returns the corrected p as well, 1 for the others, and for how many the correction is.
+// interval. It returns the corrected p as well, 1 for the others, and the number of those that have one.
 func Verdicts(estimates []Estimate, claims []Claim) (words []Word, corrected []float64, count int) {
 	var p []float64
 	var tested []int
